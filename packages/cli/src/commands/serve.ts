@@ -11,6 +11,7 @@ import { interruptible } from "../interruptible.js";
 import { checkAddress } from "../options/check-address.js";
 import { openFilesWarning } from "../options/check-open-files.js";
 import { loadOptionsOf, serverConfigOf, type ServeOptions, serveRows } from "../options/serve-options.js";
+import { endProcessAfter } from "../shutdown-watchdog.js";
 import { createLoadingLine } from "../output/loading-line.js";
 import { serveBanner } from "../output/serve-banner.js";
 
@@ -124,7 +125,13 @@ function tell(message: string): void {
   process.stderr.write(`octavo: ${message}\n`);
 }
 
-/** Ends on SIGTERM or SIGINT: running requests may finish; a second signal drops them. */
+/** Beyond the drain timeout: for closing connections, sending the last spans and freeing the model. */
+const closingMs = 10_000;
+
+/**
+ * Ends on SIGTERM or SIGINT: running requests may finish; a second signal drops them. The process is gone soon after the drain
+ * timeout, whatever still runs then.
+ */
 async function untilStopped(server: OctavoServer): Promise<void> {
   const signals = ["SIGINT", "SIGTERM"] as const;
   await new Promise<void>((resolve, reject) => {
@@ -135,6 +142,7 @@ async function untilStopped(server: OctavoServer): Promise<void> {
         return;
       }
       draining = true;
+      endProcessAfter(server.config.drainTimeoutMs + closingMs);
       process.stderr.write(`${signal}: finishing running requests; press again to drop them\n`);
       server.drain().then(resolve, reject);
     };

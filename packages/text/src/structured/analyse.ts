@@ -1,5 +1,6 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import { byteClasses } from "./automaton/byte-classes.js";
+import { spend } from "../work.js";
 import { type Node, nothing, type RuleAnalysis, type RuleSet } from "./node.js";
 
 export function analyseRules(rules: readonly Node[]): RuleAnalysis {
@@ -18,6 +19,7 @@ function nullableRules(rules: readonly Node[]): boolean[] {
 }
 
 function isNullable(node: Node, nullable: readonly boolean[]): boolean {
+  spend(1 / 8);
   switch (node.op) {
     case "bytes":
       return false;
@@ -44,6 +46,7 @@ export function pruneRules(set: RuleSet): RuleSet {
   const { rules } = set;
   const productive = rules.map(() => false);
   const matches = (node: Node): boolean => {
+    spend(1 / 8);
     switch (node.op) {
       case "sequence":
         return node.items.every(matches);

@@ -10,12 +10,25 @@ const long = JSON.stringify({
   kind: "choice",
   choices: Array.from({ length: 3000 }, (_, index) => `${index}`),
 });
+/** Takes more steps than are allowed. */
+const hostile = JSON.stringify({
+  kind: "json_schema",
+  schema: {
+    type: "object",
+    properties: Object.fromEntries(
+      Array.from({ length: 900 }, (_, index) => [
+        `p${index}`,
+        { type: "string", pattern: `^(a|b)*a(a|b){${index % 30}}.*c.{${index % 40}}$` },
+      ]),
+    ),
+  },
+});
 const simple = (text: string): string => JSON.stringify({ kind: "literal", text });
 
-function open(numThreads: number): CompileQueue {
+function open(numThreads: number, timeoutMs = 60_000): CompileQueue {
   return new CompileQueue(
-    { source: { bytes, starts }, specialTokens: [] },
-    { timeoutMs: 60_000, numThreads },
+    { source: { bytes, starts }, specialTokens: [], maxWork: 300_000 },
+    { timeoutMs, numThreads },
     () => {},
   );
 }
@@ -28,7 +41,7 @@ function noted(order: string[], name: string, compiling: Promise<unknown>): Prom
 }
 
 describe("the queue of grammars", () => {
-  it("does not compile what nobody waits for any more, and lets go of nobody for what is under way", async () => {
+  it("does not compile what nobody waits for any more", async () => {
     using queue = open(1);
     const order: string[] = [];
     await queue.compile(simple("x"), "a", never);
@@ -43,6 +56,40 @@ describe("the queue of grammars", () => {
     await Promise.all(all);
     assert.deepEqual(order.slice(0, 2).toSorted(), ["gone request_cancelled", "left request_cancelled"]);
     assert.deepEqual(order.slice(2), ["long done", "stayed done"]);
+  });
+
+  it("ends what is under way when nobody waits for it, and goes on", async () => {
+    using queue = open(1);
+    const order: string[] = [];
+    await queue.compile(simple("x"), "a", never);
+    const leaving = new AbortController();
+    const all = [
+      noted(order, "hostile", queue.compile(hostile, "a", leaving.signal)),
+      noted(order, "next", queue.compile(simple("next"), "b", never)),
+    ];
+    leaving.abort();
+    await Promise.all(all);
+    assert.deepEqual(order, ["hostile request_cancelled", "next done"]);
+  });
+
+  it("does not blame a grammar for a thread that does not answer, nor the next one", async () => {
+    using queue = open(1, 1);
+    const order: string[] = [];
+    await noted(order, "slow", queue.compile(hostile, "a", never));
+    assert.deepEqual(order, ["slow overloaded"]);
+  });
+
+  it("refuses a grammar by its steps, whatever else the machine does", async () => {
+    using queue = open(2);
+    const order: string[] = [];
+    const trivial = Array.from({ length: 27 }, (_, index) => `tenant ${index}`);
+    await Promise.all([
+      noted(order, "hostile", queue.compile(hostile, "a", never)),
+      noted(order, "also hostile", queue.compile(hostile, "b", never)),
+      ...trivial.map((tenant) => noted(order, tenant, queue.compile(simple(tenant), tenant, never))),
+    ]);
+    const refused = ["also hostile invalid_request", "hostile invalid_request"];
+    assert.deepEqual(order.toSorted(), [...refused, ...trivial.map((tenant) => `${tenant} done`)].toSorted());
   });
 
   it("gives tenants turns, and the shortest of a tenant's grammars the next", async () => {

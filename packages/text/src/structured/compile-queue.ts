@@ -11,12 +11,12 @@ interface Pending {
   readonly tenants: Set<string>;
   readonly resolve: (rules: RuleSet) => void;
   readonly reject: (error: OctavoError) => void;
-  /** Called when compilation begins: aborting no longer removes it. */
-  readonly stay: () => void;
+  /** The thread that compiles it. */
+  thread: CompileThread | undefined;
 }
 
 interface CompileQueueOptions {
-  /** A grammar that takes longer is refused. */
+  /** A thread that has not answered for so long is replaced. */
   readonly timeoutMs: number;
   /** Default 2. */
   readonly numThreads?: number;
@@ -50,7 +50,7 @@ export class CompileQueue {
     this.#threads = Array.from({ length: numThreads }, () => new CompileThread(() => this.#start, timeoutMs));
   }
 
-  /** Throws `request_cancelled` when aborted before compilation begins. */
+  /** Throws `request_cancelled` when aborted; what is under way then ends with its thread. */
   compile(spec: string, tenant: string, signal: AbortSignal): Promise<RuleSet> {
     return new Promise((resolve, reject) => {
       if (this.#isDisposed) {
@@ -59,9 +59,9 @@ export class CompileQueue {
       }
       const leave = (): void => {
         if (this.#waiting.delete(pending)) reject(compilingCancelled());
+        else pending.thread?.cancel();
       };
-      const stay = (): void => signal.removeEventListener("abort", leave);
-      const pending: Pending = { spec, tenants: new Set([tenant]), resolve, reject, stay };
+      const pending: Pending = { spec, tenants: new Set([tenant]), resolve, reject, thread: undefined };
       this.#waiting.add(pending);
       if (signal.aborted) leave();
       else {
@@ -135,10 +135,11 @@ export class CompileQueue {
 
   #run(thread: CompileThread, pending: Pending, tenant: string): void {
     this.#waiting.delete(pending);
-    pending.stay();
+    pending.thread = thread;
     this.#served.add(tenant);
     this.#turns.set(tenant, (this.#numTurns += 1));
     const free = (): void => {
+      pending.thread = undefined;
       this.#served.delete(tenant);
       if (![...this.#waiting].some(({ tenants }) => tenants.has(tenant))) this.#turns.delete(tenant);
       this.#next();

@@ -1,12 +1,15 @@
 import { Worker } from "node:worker_threads";
 import { type ErrorCode, OctavoError } from "@octavo/protocol/errors";
 import type { GrammarVocabulary } from "./automaton/vocabulary.js";
+import { compilingCancelled } from "./compiling-cancelled.js";
 import type { RuleSet } from "./node.js";
 
 export interface WorkerStart {
   /** The vocabulary, or what the worker makes it of and sends back first. */
   readonly source: GrammarVocabulary | { readonly bytes: Uint8Array; readonly starts: Int32Array };
   readonly specialTokens: readonly string[];
+  /** Steps that compiling and trying out one grammar may take. */
+  readonly maxWork: number;
 }
 
 export interface CompileTask {
@@ -39,8 +42,9 @@ const idleMs = 60_000;
 const memoryMb = 512;
 
 /**
- * A worker thread that compiles one grammar at a time. One that takes longer than it may, or all of the thread's memory, is
- * refused and the thread replaced. Keeps the process alive only while there is something to do.
+ * A worker thread that compiles one grammar at a time. One that takes more steps than it may, or all of the thread's memory, is
+ * refused. A thread that does not answer is replaced, and its grammar fails with `overloaded`: a busy machine is no fault of the
+ * grammar. Keeps the process alive only while there is something to do.
  */
 export class CompileThread {
   readonly #start: () => WorkerStart;
@@ -77,11 +81,13 @@ export class CompileThread {
       worker.ref();
       worker.postMessage(task, []);
       clearTimeout(this.#timer);
-      this.#timer = setTimeout(
-        () => this.#end(tooLarge(`took more than ${this.#timeoutMs} ms to compile`)),
-        this.#timeoutMs,
-      );
+      this.#timer = setTimeout(() => this.#end(noAnswer(this.#timeoutMs)), this.#timeoutMs);
     });
+  }
+
+  /** Ends what it does now, which fails with `request_cancelled`; the next grammar gets another thread. */
+  cancel(): void {
+    this.#end(compilingCancelled());
   }
 
   [Symbol.dispose](): void {
@@ -158,6 +164,11 @@ export class CompileThread {
 
 export function closed(): OctavoError {
   return new OctavoError("shutting_down", "The grammar compiler was closed before it finished.");
+}
+
+function noAnswer(timeoutMs: number): OctavoError {
+  const message = `The constraint was not compiled within ${timeoutMs} ms, as the machine is busy; try again later.`;
+  return new OctavoError("overloaded", message);
 }
 
 function tooLarge(what: string): OctavoError {

@@ -8,12 +8,13 @@ import type { CompileReply, CompileTask, WorkerStart } from "./compile-thread.js
 import type { GrammarSpec } from "./grammar.js";
 import type { RuleSet } from "./node.js";
 import { tryOut } from "./try-out.js";
+import { withWork } from "../work.js";
 
 const port = parentPort;
 if (port === null)
   throw new OctavoError("internal_error", "The grammar compiler must run in a worker thread.");
 
-const { source, specialTokens } = workerData as WorkerStart;
+const { source, specialTokens, maxWork } = workerData as WorkerStart;
 let vocabulary: GrammarVocabulary;
 if ("trie" in source) vocabulary = source;
 else {
@@ -25,7 +26,7 @@ const special = new Set(specialTokens);
 port.on("message", ({ taskId, spec }: CompileTask) => {
   let reply: CompileReply;
   try {
-    reply = { taskId, rules: compile(JSON.parse(spec) as GrammarSpec) };
+    reply = { taskId, rules: withWork(maxWork, tooMuchWork, () => compile(JSON.parse(spec) as GrammarSpec)) };
   } catch (thrown) {
     const { code, message, param } =
       thrown instanceof RangeError
@@ -35,6 +36,13 @@ port.on("message", ({ taskId, spec }: CompileTask) => {
   }
   port.postMessage(reply);
 });
+
+function tooMuchWork(): OctavoError {
+  return new OctavoError(
+    "invalid_request",
+    `The constraint takes more than ${maxWork} steps to compile; give a simpler one.`,
+  );
+}
 
 function compile(spec: GrammarSpec): RuleSet {
   const rules = compileRules(spec, special);

@@ -97,6 +97,21 @@ describe("GrammarCompiler", () => {
     assert.match(String(await settled[0]), /nested/);
   });
 
+  it("refuses a grammar that nests deeper than the stack, wherever that is found out", async () => {
+    using compiler = open();
+    const properties = Array.from({ length: 200 }, (_, index) => [`p${index}`, { type: "string" }]);
+    const schema = { type: "object", properties: Object.fromEntries(properties) as JsonValue };
+    const grammar = await compiler.compile({ kind: "json_schema", schema });
+    const mask = new Uint32Array(grammar.maskWords);
+    const refused = { code: "invalid_request", message: /more work than is allowed/ };
+    const matcher = grammar.start();
+    assert.ok(matcher.accept("{".charCodeAt(0)));
+    assert.throws(() => atEndOfStack(() => matcher.fillMask(mask)), refused);
+    assert.throws(() => atEndOfStack(() => matcher.accept('"'.charCodeAt(0))), refused);
+    matcher.fillMask(mask);
+    assert.ok(matcher.accept('"'.charCodeAt(0)), "the grammar is whole afterwards");
+  });
+
   it("waits no longer than its caller does", async () => {
     using compiler = open();
     await assert.rejects(compiler.compile({ kind: "json_object" }, AbortSignal.abort()), {
@@ -130,6 +145,16 @@ describe("GrammarCompiler", () => {
     assert.ok(matches(await compiler.compile({ kind: "literal", text: "a<end>" }), "a<end>"));
   });
 });
+
+/** Runs with so little of the stack left that going deep fails, and failing does not. */
+function atEndOfStack(run: () => unknown): unknown {
+  try {
+    return atEndOfStack(run);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return run();
+  }
+}
 
 /** Definitions that each refer twice to the next. */
 function exponential(length: number): Record<string, JsonValue> {

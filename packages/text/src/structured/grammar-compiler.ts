@@ -9,7 +9,9 @@ import type { Grammar, GrammarSpec } from "./grammar.js";
 export interface GrammarCompilerOptions {
   /** Ids that the model can give; may be more than the tokenizer has. */
   readonly vocabSize: number;
-  /** A grammar that takes longer is refused; default 1500. */
+  /** A grammar that takes more steps to compile is refused; default 3 million, some seconds. */
+  readonly maxWork?: number;
+  /** A thread that has not answered for so long is replaced, and its grammar fails with `overloaded`; default 60 s. */
   readonly timeoutMs?: number;
   /** Memory for masks of all grammars together; default 64 MiB. */
   readonly maskCacheBytes?: number;
@@ -61,7 +63,7 @@ export class GrammarCompiler {
 
   /**
    * Throws `invalid_request` saying what of the specification is malformed, not supported or too large,
-   * `request_cancelled` on abort. Tenants take turns.
+   * `request_cancelled` on abort, `overloaded` when the machine is too busy. Tenants take turns.
    */
   async compile(spec: GrammarSpec, signal?: AbortSignal, tenant = ""): Promise<Grammar> {
     const start = performance.now();
@@ -125,12 +127,18 @@ export class GrammarCompiler {
     const { queue, vocabulary, toGrammar } = await this.#opened;
     const rules = await queue.compile(key, tenant, abandoned);
     const grammar = toGrammar(rules, await vocabulary);
-    await warmUp(grammar, abandoned);
+    try {
+      await warmUp(grammar, abandoned);
+    } catch (error) {
+      // the compiling thread has a larger stack than this one
+      throw error instanceof RangeError ? tooDeep(error) : error;
+    }
     return grammar;
   }
 
   async #open(): Promise<Opened> {
-    const { vocabSize, timeoutMs = 1500, maskCacheBytes = 64 * 1024 * 1024 } = this.#options;
+    const { vocabSize, maxWork = 3_000_000, timeoutMs = 60_000 } = this.#options;
+    const { maskCacheBytes = 64 * 1024 * 1024 } = this.#options;
     const { CompileQueue, MaskCache, TermGrammar, collectTokenBytes } = await import("./compiling-parts.js");
     const source = await collectTokenBytes(this.#tokenizer, vocabSize, () => nextTurn());
     const specialTokens = Array.from(
@@ -139,7 +147,7 @@ export class GrammarCompiler {
     );
     let queue: CompileQueue | undefined;
     const vocabulary = new Promise<GrammarVocabulary>((resolve) => {
-      const start = { source, specialTokens: specialTokens.filter((text) => text !== "") };
+      const start = { source, specialTokens: specialTokens.filter((text) => text !== ""), maxWork };
       queue = new CompileQueue(start, { timeoutMs }, resolve);
     });
     const cache = new MaskCache(maskCacheBytes);
@@ -187,7 +195,7 @@ function contentOf(spec: GrammarSpec): string {
   try {
     key = JSON.stringify(spec);
   } catch (cause) {
-    throw new OctavoError("invalid_request", "The constraint is nested too deeply.", { cause });
+    throw tooDeep(cause);
   }
   if (key.length > maxSpecLength) {
     throw new OctavoError(
@@ -196,6 +204,10 @@ function contentOf(spec: GrammarSpec): string {
     );
   }
   return key;
+}
+
+function tooDeep(cause: unknown): OctavoError {
+  return new OctavoError("invalid_request", "The constraint is nested too deeply.", { cause });
 }
 
 async function orAbort<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {

@@ -1,3 +1,5 @@
+import { spend } from "../work.js";
+
 /** 256 bits: the bytes of a set. */
 export type ByteSet = Uint32Array;
 
@@ -59,12 +61,14 @@ export function text(value: string): Node {
 }
 
 export function sequence(...items: readonly Node[]): Node {
+  spend(1 + items.length);
   const kept = items.filter((item) => item !== empty);
   if (kept.includes(nothing)) return nothing;
   return kept.length === 1 ? kept[0]! : kept.length === 0 ? empty : { op: "sequence", items: kept };
 }
 
 export function choice(...items: readonly Node[]): Node {
+  spend(1 + items.length);
   const kept = items.filter((item) => item !== nothing);
   return kept.length === 1 ? kept[0]! : kept.length === 0 ? nothing : { op: "choice", items: kept };
 }

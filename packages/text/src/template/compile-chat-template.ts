@@ -6,8 +6,9 @@ import { createGlobals } from "./jinja/globals.js";
 import { parseTemplate } from "./jinja/parser.js";
 import { templateError } from "./jinja/template-error.js";
 import { toValue } from "./jinja/values.js";
-import { maxTemplateWork, withWork } from "./jinja/work.js";
+import { maxTemplateWork, TemplateWorkError } from "./work.js";
 import { variableNames } from "./variable-names.js";
+import { withWork } from "../work.js";
 
 /** Special tokens a template may write: `bosToken` is `bos_token` there, and so on. */
 export interface TemplateTokens {
@@ -57,7 +58,11 @@ export function compileChatTemplate(source: string, tokens: TemplateTokens = {})
       };
       const variables = createGlobals(() => new Date());
       for (const [name, value] of Object.entries(given)) variables.set(name, toValue(value));
-      const rendered = withWork(maxWork, () => new TemplateEvaluator(variables).render(template));
+      const rendered = withWork(
+        maxWork,
+        () => new TemplateWorkError(maxWork),
+        () => new TemplateEvaluator(variables).render(template),
+      );
       return marked === undefined ? rendered : cutAtMark(rendered, marked.text);
     },
   };

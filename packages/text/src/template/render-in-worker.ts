@@ -2,7 +2,6 @@ import { Worker } from "node:worker_threads";
 import { OctavoError, type ErrorCode } from "@octavo/protocol/errors";
 import type { TemplateInput } from "./chat-template.js";
 import type { TemplateTokens } from "./compile-chat-template.js";
-import { maxTemplateWork } from "./jinja/work.js";
 import { Turns } from "./turns.js";
 
 export interface RenderLimits {
@@ -24,7 +23,7 @@ export interface RenderTask {
   readonly source: string;
   readonly input: TemplateInput;
   readonly tokens: TemplateTokens;
-  readonly maxWork: number;
+  readonly maxWork: number | undefined;
   readonly maxOutputLength: number;
 }
 
@@ -52,7 +51,7 @@ export async function renderInWorker(
 }
 
 function renderNow(source: string, input: TemplateInput, limits: RenderLimits): Promise<string> {
-  const { maxWork = maxTemplateWork, timeoutMs = 60_000, memoryMb = 128 } = limits;
+  const { maxWork, timeoutMs = 60_000, memoryMb = 128 } = limits;
   const { maxOutputLength = 4 * 1024 * 1024, tokens = {}, signal } = limits;
   if (signal?.aborted === true) return Promise.reject(cancelled());
   const task: RenderTask = { source, input, tokens, maxWork, maxOutputLength };

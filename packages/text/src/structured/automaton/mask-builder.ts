@@ -3,8 +3,11 @@ import { PlainRuns } from "./plain-runs.js";
 import type { TermStore } from "./term-store.js";
 import type { Term } from "./term.js";
 import { TrieWalk } from "./trie-walk.js";
+import { spend } from "../../work.js";
 import { maskWordsOf, type GrammarVocabulary } from "./vocabulary.js";
 
+/** Words of a mask that are filled in the time of a derivative. */
+const wordsPerUnit = 512;
 /** With more stacks than this the trie is walked once for all of them. */
 const maxSeparateStacks = 8;
 
@@ -55,6 +58,7 @@ export class MaskBuilder {
 
   *#making(term: Term, states: Term[]): Making<Uint32Array> {
     const mask = new Uint32Array(maskWordsOf(this.#vocabulary.size));
+    spend(mask.length / wordsPerUnit);
     yield* this.#addTokens(term, mask, states);
     this.#cache.set(term, mask);
     return mask;
@@ -94,6 +98,7 @@ export class MaskBuilder {
     const tier = tiers.find(({ plainLength }) => this.#plain.allows(term, plainLength));
     const trie = tier?.otherTrie ?? this.#vocabulary.trie;
     const tokens = new Uint32Array(maskWordsOf(size));
+    spend(tokens.length / wordsPerUnit);
     if (tier !== undefined) tokens.set(tier.plainMask);
     const exits: number[] = [];
     const walk = new TrieWalk(this.#store, trie, 0, term, tokens, exits, states);

@@ -3,6 +3,7 @@ import type { RuleSet } from "../node.js";
 import { MaskBuilder } from "./mask-builder.js";
 import type { MaskCache } from "./mask-cache.js";
 import type { Term } from "./term.js";
+import { tooComplex } from "./term-algebra.js";
 import { TermStore } from "./term-store.js";
 import { maskWordsOf, type GrammarVocabulary } from "./vocabulary.js";
 
@@ -97,11 +98,13 @@ class TermMatcher implements Matcher {
     const [start, end] = [starts[token]!, starts[token + 1]!];
     if (start === end) return false;
     store.startWork();
-    let term = this.#term;
-    for (let index = start; index < end; index += 1) {
-      term = store.step(term, store.classes.of[bytes[index]!]!);
-      if (term === store.empty) return false;
-    }
+    const term = withinStack(() => {
+      let reached = this.#term;
+      for (let index = start; index < end && reached !== store.empty; index += 1)
+        reached = store.step(reached, store.classes.of[bytes[index]!]!);
+      return reached;
+    });
+    if (term === store.empty) return false;
     this.#history.push(this.#term);
     this.#term = term;
     return true;
@@ -137,6 +140,15 @@ class TermMatcher implements Matcher {
 
   #mask(): Uint32Array {
     this.#automaton.store.startWork();
-    return this.#automaton.masks.maskOf(this.#term);
+    return withinStack(() => this.#automaton.masks.maskOf(this.#term));
+  }
+}
+
+/** Derivatives recurse as deep as the grammar nests: where the stack ends, the grammar is refused as one that takes too much work. */
+function withinStack<Result>(follow: () => Result): Result {
+  try {
+    return follow();
+  } catch (error) {
+    throw error instanceof RangeError ? tooComplex() : error;
   }
 }

@@ -1,5 +1,6 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import { Term } from "./term.js";
+import { spend } from "../../work.js";
 
 /** Most terms of one store; a new store replaces it for new sequences long before. */
 const maxTerms = 2_000_000;
@@ -43,12 +44,14 @@ export class TermAlgebra {
 
   or(operands: readonly Term[]): Term {
     const flat = new Set<Term>();
+    spend(operands.length);
     for (const operand of operands) {
       if (operand === this.anything) return this.anything;
       if (operand.kind === "or") for (const item of operand.items) flat.add(item);
       else if (operand !== this.empty) flat.add(operand);
     }
     if (flat.size <= 1) return flat.values().next().value ?? this.empty;
+    spend(flat.size);
     const merged = this.#factor(flat);
     if (merged.size === 1) return merged.values().next().value!;
     const items = [...merged].toSorted(byId);
@@ -61,6 +64,7 @@ export class TermAlgebra {
 
   and(operands: readonly Term[]): Term {
     const flat = new Set<Term>();
+    spend(operands.length);
     for (const operand of operands) {
       if (operand === this.empty) return this.empty;
       if (operand.kind === "and") for (const item of operand.items) flat.add(item);

@@ -3,6 +3,7 @@ import { analyseRules } from "../analyse.js";
 import { operandsAt } from "./operand-starts.js";
 import { TermAlgebra, tooComplex } from "./term-algebra.js";
 import type { Term } from "./term.js";
+import { spend } from "../../work.js";
 
 /** Most derivatives in one operation: a few hundred milliseconds in the worst case. */
 const maxWork = 400_000;
@@ -151,6 +152,7 @@ export class TermStore extends TermAlgebra {
 
   #derive(term: Term, byteClass: number): Term {
     this.#work += 1;
+    spend(1);
     if (this.#work > maxWork) throw tooComplex();
     switch (term.kind) {
       case "empty":

@@ -1,9 +1,12 @@
 import type { TermStore } from "./term-store.js";
 import type { Term } from "./term.js";
 import type { TokenTrie } from "./token-trie.js";
+import { spend } from "../../work.js";
 
 /** Nodes visited in one part of a walk. */
 const nodesPerPart = 256;
+/** A node whose state is known takes a fraction of a derivative. */
+const nodesPerUnit = 32;
 
 /**
  * Adds the tokens below node `top` that may follow `term` to a mask; notes the nodes, `top` among them, after which the
@@ -48,6 +51,7 @@ export class TrieWalk {
     const exits = this.#exits;
     const end = this.#end;
     let node = this.#node;
+    spend(1 + nodesPerPart / nodesPerUnit);
     for (let left = nodesPerPart; node < end && left > 0; left -= 1) {
       const depth = depths[node]!;
       const before = states[depth - 1]!;

@@ -1,3 +1,4 @@
+import { spend } from "../../work.js";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { JsonObject, JsonValue } from "../grammar.js";
 import { allKindsIn, type Conjunction, hasChoice, type SchemaCombiner } from "./conjunction.js";
@@ -84,6 +85,7 @@ export class Combinations implements SchemaCombiner {
         .map((option) => [...others, ...option])
         .filter((branch) => allKindsIn(branch) !== 0);
       numSteps += 1;
+      spend(branches.length * (1 + others.length));
       if (done.length + pending.length + branches.length > maxBranches || numSteps > maxSteps)
         throw schemaError(pathOf(open.path, keyword), `makes more than ${maxBranches} combinations`);
       // Popped from the end, so that the first option is tried first.
@@ -100,6 +102,7 @@ export class Combinations implements SchemaCombiner {
     for (let located = pending.pop(); located !== undefined; located = pending.pop()) {
       if (seen.has(located.schema)) continue;
       seen.add(located.schema);
+      spend(4);
       if (seen.size > maxConjuncts)
         throw schemaError(located.path, `combines more than ${maxConjuncts} schemas by allOf and $ref`);
       checkKeywords(located);

@@ -15,7 +15,8 @@ import type {
 } from "./syntax-tree.js";
 import { templateError } from "./template-error.js";
 import { loopAttribute } from "./loop.js";
-import { listWork, spend, TemplateWorkError, textWork } from "./work.js";
+import { spend } from "../../work.js";
+import { listWork, TemplateWorkError, textWork } from "../work.js";
 import { bindMacroArguments, macroSignature } from "./macro.js";
 import { Scope } from "./scope.js";
 import { testNamed } from "./tests.js";

@@ -3,7 +3,7 @@ import { ownAttribute } from "./attributes.js";
 import { formatPercent } from "./formatting.js";
 import { collectionFilters } from "./collection-filters.js";
 import type { Filter } from "./filter.js";
-import { escapeHtml, formatMarkup } from "./markup.js";
+import { escapeMarkup, formatMarkup } from "./markup.js";
 import { printed, toJson } from "./printing.js";
 import { capitalize, replace, repeatText, strip } from "./string-methods.js";
 import {
@@ -11,7 +11,7 @@ import {
   callMethod,
   fileSize,
   indent,
-  round,
+  roundNumber,
   stripTags,
   titleWords,
   truncate,
@@ -40,9 +40,9 @@ const textAndNumberFilters: Readonly<Record<string, Filter>> = {
     toJson(value, jsonOptions(args.allow("ensure_ascii", "indent", "separators", "sort_keys"))),
   safe: (value) => (value instanceof Markup ? value : new Markup(printed(value))),
   string: (value) => (value instanceof Markup ? value : printed(value)),
-  escape: escapeHtml,
-  e: escapeHtml,
-  forceescape: (value) => escapeHtml(printed(value)),
+  escape: escapeMarkup,
+  e: escapeMarkup,
+  forceescape: (value) => escapeMarkup(printed(value)),
   default: withDefault,
   d: withDefault,
   upper: (value) => printed(value).toUpperCase(),
@@ -90,7 +90,7 @@ const textAndNumberFilters: Readonly<Record<string, Filter>> = {
     const number = needNumber(value, "abs");
     return value instanceof Float ? new Float(Math.abs(number)) : Math.abs(number);
   },
-  round: (value, args) => round(needNumber(value, "round"), value instanceof Float, args),
+  round: (value, args) => roundNumber(needNumber(value, "round"), value instanceof Float, args),
   attr: (value, args) => ownAttribute(value, args.string(0, "name")),
 };
 

@@ -2,7 +2,8 @@ import { type Arguments, callable } from "./arguments.js";
 import { printed } from "./printing.js";
 import { strftime } from "./strftime.js";
 import { templateError } from "./template-error.js";
-import { listWork, spend } from "./work.js";
+import { spend } from "../../work.js";
+import { listWork } from "../work.js";
 import {
   Callable,
   needDefined,

@@ -1,10 +1,11 @@
 import { formatPercent } from "./formatting.js";
-import { escapeHtml, formatMarkup } from "./markup.js";
+import { escapeMarkup, formatMarkup } from "./markup.js";
 import { boundedText, printed } from "./printing.js";
 import { repeatText } from "./string-methods.js";
 import type { BinaryOperator, ComparisonOperator } from "./syntax-tree.js";
 import { templateError } from "./template-error.js";
-import { listWork, spend } from "./work.js";
+import { spend } from "../../work.js";
+import { listWork } from "../work.js";
 import {
   compare,
   contains,
@@ -46,7 +47,7 @@ function applyToMarkup(operator: BinaryOperator, left: Value, right: Value): Val
   if (operator === "%" && left instanceof Markup) return formatMarkup(left, right);
   const isText = typeof plain(left) === "string" && typeof plain(right) === "string";
   if (operator === "+" && isText)
-    return new Markup(boundedText(escapeHtml(left).text + escapeHtml(right).text));
+    return new Markup(boundedText(escapeMarkup(left).text + escapeMarkup(right).text));
   const result = applyBinary(operator, plain(left), plain(right));
   return operator === "*" && typeof result === "string" ? new Markup(result) : result;
 }

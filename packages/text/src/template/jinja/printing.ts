@@ -1,5 +1,6 @@
 import { templateError } from "./template-error.js";
-import { spend, textWork } from "./work.js";
+import { spend } from "../../work.js";
+import { textWork } from "../work.js";
 import {
   Callable,
   Float,

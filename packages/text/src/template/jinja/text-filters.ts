@@ -1,6 +1,6 @@
 import type { Arguments } from "./arguments.js";
 import { fixedDecimals } from "./formatting.js";
-import { escapeHtml } from "./markup.js";
+import { escapeMarkup } from "./markup.js";
 import { boundedText, printed } from "./printing.js";
 import { repeatText, stringMethod } from "./string-methods.js";
 import { templateError } from "./template-error.js";
@@ -103,7 +103,7 @@ export function attributesOf(value: Value, args: Arguments): string {
     .map(([key, item]) => {
       if (typeof key !== "string") throw templateError("xmlattr: a name must be a string");
       if (/[\s/>=]/.test(key)) throw templateError(`Invalid character in attribute name: '${key}'`);
-      return `${escapeHtml(key).text}="${escapeHtml(item).text}"`;
+      return `${escapeMarkup(key).text}="${escapeMarkup(item).text}"`;
     });
   return (parts.length > 0 && args.boolean(0, "autospace", true) ? " " : "") + parts.join(" ");
 }
@@ -153,7 +153,7 @@ export function stripTags(value: Value): string {
 }
 
 /** Python rounds halves to even; whole numbers stay whole. */
-export function round(number: number, isFloat: boolean, args: Arguments): Value {
+export function roundNumber(number: number, isFloat: boolean, args: Arguments): Value {
   const precision = args.integer(0, "precision", 0);
   const method = args.string(1, "method", "common");
   if (Math.abs(precision) > 100) throw templateError("round: the precision is out of range");

@@ -1,5 +1,6 @@
 import { templateError } from "./template-error.js";
-import { listWork, spend, textWork } from "./work.js";
+import { spend } from "../../work.js";
+import { listWork, textWork } from "../work.js";
 
 /**
  * Template values as Python has them: None, bool, int (a JavaScript number), float (a wrapper, so that 1.0 stays one),
