@@ -56,8 +56,8 @@ export const schedulingOptions = inGroup("Engine", {
     { min: 0, defaultText: "2 with the fair policy, else 0, no limit" },
   ),
   /**
-   * Milliseconds that a step with prompt tokens may take while others generate, in pieces of at least 128 tokens: bounds the
-   * inter-token gaps of running streams. 0 is no limit. Needs chunked prefill.
+   * Milliseconds that a step with prompt tokens may take while others generate: bounds the inter-token gaps of running streams.
+   * Where steps take as long without prompts, those add a quarter. 0 is no limit. Needs chunked prefill.
    */
   maxPrefillStepMs: option.integer(
     "--max-prefill-step-ms <ms>",

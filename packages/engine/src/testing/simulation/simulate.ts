@@ -33,6 +33,8 @@ export interface SimulationResult {
   readonly busyMs: number;
   readonly numSteps: number;
   readonly numPreemptions: number;
+  /** Durations of the steps that computed prompts beside generating sequences, ascending. */
+  readonly mixedStepsMs: readonly number[];
 }
 
 const blockSize = 16;
@@ -67,6 +69,7 @@ export function simulate(
   const prompt = new Int32Array(longest);
   const progress = new Map<Sequence, Progress>();
   const outcomes: SimulatedOutcome[] = [];
+  const mixedStepsMs: number[] = [];
   let nowMs = 0;
   let busyMs = 0;
   let numSteps = 0;
@@ -104,6 +107,7 @@ export function simulate(
     const computeMs = costs.of(step.prefillTokens, step.decodeTokens);
     pacer.observe(step.prefillTokens, computeMs);
     scheduler.observe(step, computeMs);
+    if (step.prefillTokens > 0 && step.decodeTokens > 0) mixedStepsMs.push(computeMs);
     nowMs += computeMs;
     busyMs += computeMs;
     numSteps += 1;
@@ -124,5 +128,12 @@ export function simulate(
     }
     if (options.checkEvery !== undefined && numSteps % options.checkEvery === 0) scheduler.checkIntegrity();
   }
-  return { outcomes, endMs: nowMs, busyMs, numSteps, numPreemptions };
+  return {
+    outcomes,
+    endMs: nowMs,
+    busyMs,
+    numSteps,
+    numPreemptions,
+    mixedStepsMs: mixedStepsMs.toSorted((a, b) => a - b),
+  };
 }

@@ -49,6 +49,41 @@ describe("the scheduler in virtual time", () => {
   });
 });
 
+describe("steps that compute prompts beside generating sequences", () => {
+  const load = {
+    requestsPerMinute: 15,
+    burstiness: 1,
+    promptTokens: 1500,
+    outputTokens: 60,
+    account: { tenant: "a" },
+  };
+  const requests = requestsOf(load, 600_000, 3);
+  const machines = [
+    // name, ms of any step, ms per prompt token, ms per generating sequence
+    ["a large model on few cores", 80, 4.5, 2],
+    ["a slow disk of weights", 150, 1, 1],
+    ["a token that takes a third of the bound", 20, 70, 5],
+    ["a quick machine with many sequences", 10, 0.3, 6],
+  ] as const;
+  for (const [name, base, perPromptToken, perDecode] of machines) {
+    test(`keep --max-prefill-step-ms: ${name}`, () => {
+      for (const policy of ["fcfs", "fair"] as const) {
+        const { mixedStepsMs, outcomes } = simulate(requests.slice(0, perPromptToken > 10 ? 5 : 60), {
+          policy,
+          costs: linearCosts(name, base, perPromptToken, perDecode),
+          maxNumSeqs: 8,
+          maxNumBatchedTokens: 2048,
+          numBlocks: 2000,
+        });
+        assert.ok(mixedStepsMs.length > 20 && Object.keys(outcomes).length > 0);
+        const [longest = 0] = mixedStepsMs.slice(-1);
+        const p99 = mixedStepsMs[Math.floor(0.99 * mixedStepsMs.length)] ?? 0;
+        assert.ok(p99 <= 210 && longest <= 250, `p99 ${p99} ms, longest ${longest} ms`);
+      }
+    });
+  }
+});
+
 /** 5 against 500 requests a minute, in bursts. */
 describe("a small tenant beside a large one", () => {
   for (const isolationCase of isolationCases) {
