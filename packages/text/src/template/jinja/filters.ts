@@ -2,7 +2,7 @@ import type { Arguments } from "./arguments.js";
 import { ownAttribute } from "./attributes.js";
 import { formatPercent } from "./formatting.js";
 import { collectionFilters } from "./collection-filters.js";
-import { escapeHtml, formatMarkup } from "./markup.js";
+import { toMarkup, formatMarkup } from "./markup.js";
 import { printed, toJson } from "./printing.js";
 import { capitalize, replace, repeatText, strip } from "./string-methods.js";
 import {
@@ -10,7 +10,7 @@ import {
   callMethod,
   fileSize,
   indent,
-  round,
+  roundNumber,
   stripTags,
   titleWords,
   truncate,
@@ -47,9 +47,9 @@ const textAndNumberFilters: Readonly<Record<string, Filter>> = {
     toJson(value, jsonOptions(args.allow("ensure_ascii", "indent", "separators", "sort_keys"))),
   safe: (value) => (value instanceof Markup ? value : new Markup(printed(value))),
   string: (value) => (value instanceof Markup ? value : printed(value)),
-  escape: escapeHtml,
-  e: escapeHtml,
-  forceescape: (value) => escapeHtml(printed(value)),
+  escape: toMarkup,
+  e: toMarkup,
+  forceescape: (value) => toMarkup(printed(value)),
   default: withDefault,
   d: withDefault,
   upper: (value) => printed(value).toUpperCase(),
@@ -97,7 +97,7 @@ const textAndNumberFilters: Readonly<Record<string, Filter>> = {
     const number = needNumber(value, "abs");
     return value instanceof Float ? new Float(Math.abs(number)) : Math.abs(number);
   },
-  round: (value, args) => round(needNumber(value, "round"), value instanceof Float, args),
+  round: (value, args) => roundNumber(needNumber(value, "round"), value instanceof Float, args),
   attr: (value, args) => ownAttribute(value, args.string(0, "name")),
 };
 
