@@ -3,7 +3,7 @@ import { ownAttribute } from "./attributes.js";
 import { formatPercent } from "./formatting.js";
 import { collectionFilters } from "./collection-filters.js";
 import type { Filter } from "./filter.js";
-import { escapeMarkup, formatMarkup } from "./markup.js";
+import { formatMarkup, toMarkup } from "./markup.js";
 import { printed, toJson } from "./printing.js";
 import { capitalize, replace, repeatText, strip } from "./string-methods.js";
 import {
@@ -40,9 +40,9 @@ const textAndNumberFilters: Readonly<Record<string, Filter>> = {
     toJson(value, jsonOptions(args.allow("ensure_ascii", "indent", "separators", "sort_keys"))),
   safe: (value) => (value instanceof Markup ? value : new Markup(printed(value))),
   string: (value) => (value instanceof Markup ? value : printed(value)),
-  escape: escapeMarkup,
-  e: escapeMarkup,
-  forceescape: (value) => escapeMarkup(printed(value)),
+  escape: toMarkup,
+  e: toMarkup,
+  forceescape: (value) => toMarkup(printed(value)),
   default: withDefault,
   d: withDefault,
   upper: (value) => printed(value).toUpperCase(),

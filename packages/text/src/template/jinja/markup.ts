@@ -16,13 +16,13 @@ function escaped(text: string): string {
 }
 
 /** A value's text as HTML: escaped, unless it is markup already. */
-export function escapeMarkup(value: Value): Markup {
+export function toMarkup(value: Value): Markup {
   return value instanceof Markup ? value : new Markup(escaped(printed(value)));
 }
 
 /** What stands in markup for a value that is formatted into it: numbers as they are, for `%d`. */
 function escapedArgument(value: Value): Value {
-  return value === null || numericValue(value) !== undefined ? value : escapeMarkup(value).text;
+  return value === null || numericValue(value) !== undefined ? value : toMarkup(value).text;
 }
 
 /** `markup % values`: the values are escaped. */

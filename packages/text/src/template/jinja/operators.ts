@@ -1,5 +1,5 @@
 import { formatPercent } from "./formatting.js";
-import { escapeMarkup, formatMarkup } from "./markup.js";
+import { toMarkup, formatMarkup } from "./markup.js";
 import { boundedText, printed } from "./printing.js";
 import { repeatText } from "./string-methods.js";
 import type { BinaryOperator, ComparisonOperator } from "./syntax-tree.js";
@@ -46,8 +46,7 @@ export function applyBinary(operator: BinaryOperator, left: Value, right: Value)
 function applyToMarkup(operator: BinaryOperator, left: Value, right: Value): Value {
   if (operator === "%" && left instanceof Markup) return formatMarkup(left, right);
   const isText = typeof plain(left) === "string" && typeof plain(right) === "string";
-  if (operator === "+" && isText)
-    return new Markup(boundedText(escapeMarkup(left).text + escapeMarkup(right).text));
+  if (operator === "+" && isText) return new Markup(boundedText(toMarkup(left).text + toMarkup(right).text));
   const result = applyBinary(operator, plain(left), plain(right));
   return operator === "*" && typeof result === "string" ? new Markup(result) : result;
 }

@@ -1,6 +1,6 @@
 import type { Arguments } from "./arguments.js";
 import { fixedDecimals } from "./formatting.js";
-import { escapeMarkup } from "./markup.js";
+import { toMarkup } from "./markup.js";
 import { boundedText, printed } from "./printing.js";
 import { repeatText, stringMethod } from "./string-methods.js";
 import { templateError } from "./template-error.js";
@@ -103,7 +103,7 @@ export function attributesOf(value: Value, args: Arguments): string {
     .map(([key, item]) => {
       if (typeof key !== "string") throw templateError("xmlattr: a name must be a string");
       if (/[\s/>=]/.test(key)) throw templateError(`Invalid character in attribute name: '${key}'`);
-      return `${escapeMarkup(key).text}="${escapeMarkup(item).text}"`;
+      return `${toMarkup(key).text}="${toMarkup(item).text}"`;
     });
   return (parts.length > 0 && args.boolean(0, "autospace", true) ? " " : "") + parts.join(" ");
 }
@@ -141,7 +141,7 @@ export function stripTags(value: Value): string {
     .map(printed)
     .join(" ")
     .replace(
-      /&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|([a-zA-Z]+));/g,
+      /&(?:#(\d{1,7});?|#[xX]([0-9a-fA-F]{1,6});?|([a-zA-Z]+);)/g,
       (whole, decimal?: string, hex?: string, name?: string) => {
         if (name !== undefined) return Object.hasOwn(entities, name) ? entities[name]! : whole;
         const code = decimal === undefined ? Number.parseInt(hex!, 16) : Number(decimal);

@@ -55,35 +55,45 @@ function wrapLine(
   breaksWords: boolean,
   breaksHyphens: boolean,
 ): string[] {
-  const isSpace = (chunk: readonly string[]): boolean => /^\s+$/.test(chunk.join(""));
-  const pending = chunks.toReversed();
+  const isSpace = (text: string | undefined): boolean => text !== undefined && /^\s+$/.test(text);
   const lines: string[] = [];
-  while (pending.length > 0) {
-    if (lines.length > 0 && isSpace(pending.at(-1)!)) pending.pop();
-    const line: (readonly string[])[] = [];
+  let at = 0;
+  // what of the current chunk is on lines already
+  let from = 0;
+  while (at < chunks.length) {
+    if (lines.length > 0 && isSpace(chunks[at]![0])) {
+      at++;
+      from = 0;
+    }
+    const line: string[] = [];
     let length = 0;
-    while (pending.length > 0 && length + pending.at(-1)!.length <= width) {
-      const chunk = pending.pop()!;
-      line.push(chunk);
-      length += chunk.length;
+    while (at < chunks.length && length + chunks[at]!.length - from <= width) {
+      length += chunks[at]!.length - from;
+      line.push(chunks[at]!.slice(from).join(""));
+      at++;
+      from = 0;
     }
-    const long = pending.at(-1);
-    if (long !== undefined && long.length > width) {
-      const room = width - length;
+    const long = chunks[at];
+    if (long !== undefined && long.length - from > width) {
+      const room = long.slice(from, from + width - length);
       if (breaksWords) {
-        const cut = breaksHyphens ? breakAt(long, room) : room;
-        line.push(long.slice(0, cut));
-        pending[pending.length - 1] = long.slice(cut);
-      } else if (line.length === 0) line.push(pending.pop()!);
+        const taken = room.slice(0, breaksHyphens ? breakAt(room) : undefined);
+        line.push(taken.join(""));
+        from += taken.length;
+      } else if (line.length === 0) {
+        line.push(long.join(""));
+        at++;
+      }
     }
-    if (line.length > 0 && isSpace(line.at(-1)!)) line.pop();
-    if (line.length > 0) lines.push(line.map((chunk) => chunk.join("")).join(""));
+    if (isSpace(line.at(-1))) line.pop();
+    if (line.length > 0) lines.push(line.join(""));
   }
   return lines;
 }
 
-/** Behind the last hyphen in the room, if there is one after something else. */
-function breakAt(word: readonly string[], room: number): number {
-  const hyphen = word.slice(0, room).lastIndexOf("-");
-  return hyphen > 0 && word.slice(0, hyphen).some((character) => character !== "-") ? hyphen + 1 : room;
+/** Behind the last hyphen of a word's beginning, if there is one after something else; its end otherwise. */
+function breakAt(beginning: readonly string[]): number {
+  const hyphen = beginning.lastIndexOf("-");
+  const isInside = hyphen > 0 && beginning.slice(0, hyphen).some((character) => character !== "-");
+  return isInside ? hyphen + 1 : beginning.length;
 }
