@@ -33,7 +33,9 @@ class GbnfParser extends NotationParser {
     return { rules, start: "root" };
   }
 
+  /** As in llama.cpp, blanks may stand before a repetition. */
   protected bounds(): ReturnType<Scanner["bounds"]> {
+    this.space(false);
     return this.scanner.bounds();
   }
 

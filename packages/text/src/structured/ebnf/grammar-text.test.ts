@@ -21,6 +21,12 @@ const cases: readonly (readonly [
     ['"\\\nAé]', '"\\\nAé-', '"\\\nAéb'],
     ['"\\\nAéd'],
   ],
+  [
+    "GBNF's repetitions, with blanks around them",
+    'root ::= [a-z] {2, 3} ("1" | "2") * "-" ? x { 1 , 2 }\nx ::= "x" +',
+    ["ab-xx", "abc12x"],
+    ["a-x", "abcd-x"],
+  ],
   ["GBNF's classes", "root ::= [^a-z]{2,3} [\\w]?", ["AB", "12_", "ÄÖÜ"], ["a", "ABC_D", "Ab_x"]],
   ["GBNF's recursion", 'root ::= "(" root ")" root | ""', ["", "()", "(())()"], ["(", ")("]],
   ["GBNF's direct left recursion", 'root ::= root "+" [0-9] | [0-9]', ["1", "1+2+3"], ["1+", "+1"]],
