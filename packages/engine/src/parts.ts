@@ -2,6 +2,5 @@
 export { createEngine } from "./create-engine.js";
 export { GrammarCompiler, type GrammarCompilerOptions } from "@octavo/text/structured/grammar-compiler";
 export { compileChatTemplate } from "@octavo/text/template/compile-chat-template";
-export { TemplateWorkError } from "@octavo/text/template/work";
 export { detectContentFormat } from "@octavo/text/template/detect-content-format";
 export { createTokenizer } from "@octavo/text/tokenizer/create-tokenizer";

@@ -88,7 +88,7 @@ describe("every endpoint with every key", () => {
             const { status, text } = await send(server, method, target, headers);
             const said = `${method} ${target} with ${caller}: ${status} ${text}`;
             assert.equal(status === 401, isRejected, said);
-            assert(status < 500, said);
+            assert(status < 500 || status === 501, said);
           }
         }
       }
@@ -99,7 +99,7 @@ describe("every endpoint with every key", () => {
     await using server = await start({ ...config, apiKeys: [], tenants: defaultTenantSettings });
     for (const { method, path } of all) {
       const { status } = await send(server, method, path.replace(/\*$/, "x"), {});
-      assert(status !== 401 && status < 500, `${method} ${path}: ${status}`);
+      assert(status !== 401 && (status < 500 || status === 501), `${method} ${path}: ${status}`);
     }
   });
 

@@ -16,6 +16,7 @@ const bodies: Readonly<Record<string, (text: string) => object>> = {
   "/v1/responses": (input) => ({ input, max_output_tokens: 1 }),
   "/v1/messages": (text) => ({ messages: [{ role: "user", content: text }], max_tokens: 1 }),
   "/v1/embeddings": (input) => ({ input }),
+  "/pooling": (input) => ({ input }),
   "/score": (text) => ({ text_1: text, text_2: text }),
   "/rerank": (text) => ({ query: text, documents: [text] }),
 };

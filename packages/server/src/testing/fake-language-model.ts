@@ -5,7 +5,8 @@ import type {
   TemplateInput,
   TemplateMessage,
 } from "@octavo/engine";
-import { detectContentFormat, TemplateWorkError } from "@octavo/engine/parts";
+import { detectContentFormat } from "@octavo/engine/parts";
+import { TemplateWorkError } from "@octavo/text/template/work";
 import { OctavoError } from "@octavo/protocol";
 import { FakeEngine, type FakeBehaviour } from "./fake-engine.js";
 import { FakeFaults } from "./fake-faults.js";
