@@ -94,18 +94,18 @@ const toolChoice = z.union([
 const verbosity = unsupported("these models have no such setting", (value) => value === "medium");
 
 /** vLLM's additions, as in chat completions. */
-const {
-  top_k,
-  repetition_penalty,
-  presence_penalty,
-  frequency_penalty,
-  logit_bias,
-  seed,
-  stop,
-  ignore_eos,
-  skip_special_tokens,
-  include_stop_str_in_output,
-} = samplingFields;
+const samplingAdditions = {
+  top_k: samplingFields.top_k,
+  repetition_penalty: samplingFields.repetition_penalty,
+  presence_penalty: samplingFields.presence_penalty,
+  frequency_penalty: samplingFields.frequency_penalty,
+  logit_bias: samplingFields.logit_bias,
+  seed: samplingFields.seed,
+  stop: samplingFields.stop,
+  ignore_eos: samplingFields.ignore_eos,
+  skip_special_tokens: samplingFields.skip_special_tokens,
+  include_stop_str_in_output: samplingFields.include_stop_str_in_output,
+};
 const { cache_salt, priority, vllm_xargs } = deliveryFields;
 
 /** What answers would have besides their text; encrypted reasoning goes without, since reasoning is returned as it is. */
@@ -145,16 +145,7 @@ export const responsesRequest = z.object({
   include: withoutEffect(include.max(64)),
   stream_options: withoutEffect(z.object({ include_obfuscation: withoutEffect() })),
   ...accountFields,
-  top_k,
-  repetition_penalty,
-  presence_penalty,
-  frequency_penalty,
-  logit_bias,
-  seed,
-  stop,
-  ignore_eos,
-  skip_special_tokens,
-  include_stop_str_in_output,
+  ...samplingAdditions,
   cache_salt,
   priority,
   structured_outputs: constraintFields.structured_outputs,
