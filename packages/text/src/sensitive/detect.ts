@@ -11,7 +11,7 @@ export interface PatternDetector {
 }
 
 /** Where a detector matched, in UTF-16 units. */
-export interface Finding {
+interface Finding {
   readonly kind: string;
   readonly start: number;
   readonly end: number;
