@@ -17,7 +17,7 @@ const allowed = {
   engine: ["protocol", "text", "kernels", "artifacts"],
   tracing: ["protocol"],
   server: ["protocol", "text", "kernels", "artifacts", "engine", "tracing"],
-  evals: ["protocol", "statistics", "report"],
+  evals: ["protocol", "statistics", "text", "report"],
   studio: ["protocol", "statistics", "report", "text", "kernels", "artifacts", "engine"],
   loadtest: ["protocol", "statistics"],
   cli: [

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { LLM, type LoadOptions } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol/errors";
-import type { SpanStore } from "@octavo/tracing/store";
+import type { SpanSink } from "@octavo/tracing";
 import type { MeteringLog, OctavoServer } from "@octavo/server";
 import { resolveServerConfig } from "@octavo/server/settings";
 import { defineCommand } from "../command.js";
@@ -32,7 +32,7 @@ export default defineCommand({
       throw error;
     };
     const { createServer } = await readServer().catch(disposeModel);
-    const store = await openTraceStore(options.traceStore).catch(disposeModel);
+    const store = await openTraceStore(options).catch(disposeModel);
     const meteringLog = await openMeteringLog(options.meteringLog).catch(disposeModel);
     const server = createServer({
       model,
@@ -101,11 +101,16 @@ function faultsOf({ enableFaultInjection, corruptWeights }: ServeOptions): reado
   return [enabled, `the weights ${pattern} are corrupted: noise of ${scale}, seed ${seed}`];
 }
 
-async function openTraceStore(flag: string | undefined): Promise<SpanStore | undefined> {
+async function openTraceStore({
+  traceStore: flag,
+  traceContent,
+  traceContentRetention,
+}: ServeOptions): Promise<SpanSink | undefined> {
   if (flag === undefined) return undefined;
-  const { defaultStoreFolder, SpanStore } = await import("@octavo/tracing/store");
+  const { ContentStore, defaultStoreFolder, SpanStore } = await import("@octavo/tracing/store");
   const folder = flag === "auto" ? defaultStoreFolder() : flag;
-  return SpanStore.open({ folder, onProblem: tell });
+  if (traceContent === "none") return SpanStore.open({ folder, onProblem: tell });
+  return ContentStore.open({ folder, onProblem: tell, contentMaxAgeMs: traceContentRetention });
 }
 
 async function openMeteringLog(path: string | undefined): Promise<MeteringLog | undefined> {
