@@ -19,7 +19,7 @@ export async function checkPeers(peers: Peers, model: ModelFile, threads: number
       inputTokens: 64,
       outputTokens: 64,
     } as const;
-    const server = llamaServer(peers.serverFolder, job, { model, threads, env: {} });
+    const server = llamaServer({ folder: peers.serverFolder, flags: [] }, job, { model, threads, env: {} });
     await checkPeerAnswer(model.path, await llamaServerAnswer(server, model.shape.vocabSize));
   }
 }

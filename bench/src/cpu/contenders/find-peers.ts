@@ -17,10 +17,10 @@ export interface Peers {
 
 /** The peers that are here; says which are not, and how they would be found. */
 export function findPeers(options: CpuOptions, say: (text: string) => void): Peers {
-  const { llamaCppFolder, llamaCppAvx2Folder } = options;
-  const nodeLlamaCpp = options.withNodeLlamaCpp ? findNodeLlamaCpp() : undefined;
+  const { llamaCppFolder, llamaCppAvx2Folder, isTuned } = options;
+  const nodeLlamaCpp = options.withNodeLlamaCpp ? findNodeLlamaCpp(isTuned) : undefined;
   const native = [
-    ...(llamaCppFolder === undefined ? [] : [llamaCpp(llamaCppFolder)]),
+    ...(llamaCppFolder === undefined ? [] : [llamaCpp(llamaCppFolder, isTuned)]),
     ...(nodeLlamaCpp === undefined ? [] : [nodeLlamaCpp.contender]),
   ];
   if (llamaCppFolder === undefined)
@@ -38,7 +38,7 @@ export function findPeers(options: CpuOptions, say: (text: string) => void): Pee
   }
   return {
     native,
-    avx2: llamaCppAvx2Folder === undefined ? [] : [llamaCpp(llamaCppAvx2Folder)],
+    avx2: llamaCppAvx2Folder === undefined ? [] : [llamaCpp(llamaCppAvx2Folder, isTuned)],
     versions: {
       ...(llamaCppFolder !== undefined && { "llama.cpp": llamaCppVersion(llamaCppFolder) }),
       ...(nodeLlamaCpp !== undefined && { "node-llama-cpp": nodeLlamaCpp.version }),

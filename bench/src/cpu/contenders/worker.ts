@@ -12,6 +12,8 @@ export interface WorkerTask {
   readonly threads: number;
   /** The module to import, for a peer. */
   readonly peerModule?: string;
+  /** Options of the peer's own, as its settings have them. */
+  readonly peerOptions?: object;
 }
 
 /** A line a worker prints at its first token. */
@@ -22,7 +24,7 @@ export async function measureInWorker(
   script: string,
   job: Job,
   { model, threads, env }: MeasureContext,
-  peerModule?: string,
+  peer: Pick<WorkerTask, "peerModule" | "peerOptions"> = {},
 ): Promise<Measurement> {
   const task: WorkerTask = {
     job,
@@ -30,7 +32,7 @@ export async function measureInWorker(
     vocabSize: model.shape.vocabSize,
     contextLength: model.shape.contextLength,
     threads,
-    ...(peerModule !== undefined && { peerModule }),
+    ...peer,
   };
   const worker = fileURLToPath(new URL(`../workers/${script}`, import.meta.url));
   const record = await runMeasured(
