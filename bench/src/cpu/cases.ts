@@ -5,7 +5,7 @@ import type { ModelFile } from "./models/model-file.js";
 import type { FileType } from "./models/quantisation-mix.js";
 import { kvBytesOf, type ShapeName } from "./models/shapes.js";
 
-export const peerNames = ["llama.cpp", "node-llama-cpp"] as const;
+export const peerNames = ["llama.cpp", "node-llama-cpp", "openvino"] as const;
 export type PeerName = (typeof peerNames)[number];
 
 /** A bound on a figure: on the ratio to the peer, on Octavo's own value, or on the share of the machine's limit. */
