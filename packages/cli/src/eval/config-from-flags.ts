@@ -68,8 +68,15 @@ function datasetsOf({
   owner,
   ...flags
 }: ConfigFlags): Readonly<Record<string, unknown>> {
-  const { format, columns, delimiter, answers } = flags;
-  const options = datasetOptions({ format, columns, delimiter, answers: answers && resolve(answers) });
+  const { format, columns, delimiter, answers, prompt, examples } = flags;
+  const options = datasetOptions({
+    format,
+    columns,
+    delimiter,
+    answers: answers && resolve(answers),
+    prompt: prompt && resolve(prompt),
+    examples: examples && resolve(examples),
+  });
   const datasets: Record<string, unknown> = {};
   const add = (path: string, how: object): void => {
     const stem =

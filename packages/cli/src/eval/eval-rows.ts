@@ -18,12 +18,26 @@ export const datasetRows = {
   answers: option.text("--answers <file>", "BFCL: the expected answers", {
     defaultText: "possible_answer/ beside the questions",
   }),
+  prompt: option.text("--prompt <file>", "MMLU-Pro, LongBench v2, HLE: the benchmark's own prompt", {
+    defaultText: "Octavo's",
+  }),
+  examples: option.text(
+    "--examples <file>",
+    "MMLU-Pro, with --prompt: its validation file, for worked examples",
+  ),
 };
 
 export type DatasetFlags = ResolvedOptions<typeof datasetRows>;
 
-export function datasetOptions({ format, columns, delimiter, answers }: DatasetFlags): OpenDatasetOptions {
-  return given({ format, columns, delimiter, answers });
+export function datasetOptions({
+  format,
+  columns,
+  delimiter,
+  answers,
+  prompt,
+  examples,
+}: DatasetFlags): OpenDatasetOptions {
+  return given({ format, columns, delimiter, answers, prompt, examples });
 }
 
 /** The model that judges. */

@@ -45,6 +45,9 @@ const dataset = z.strictObject({
   delimiter: z.string().optional(),
   /** The file of golds, for BFCL. */
   answers: z.string().optional(),
+  /** For MMLU-Pro, LongBench v2 and HLE: the benchmark's own prompt, and MMLU-Pro's worked examples. */
+  prompt: z.string().optional(),
+  examples: z.string().optional(),
   /** Of spans, those of this owner. */
   owner: z.string().optional(),
 });
