@@ -34,6 +34,10 @@ export interface CpuOptions {
   readonly llamaCppFolder: string | undefined;
   readonly llamaCppAvx2Folder: string | undefined;
   readonly withNodeLlamaCpp: boolean;
+  /** A Python interpreter that has OpenVINO GenAI. */
+  readonly openvinoPython: string | undefined;
+  /** Whether each peer is measured with several settings before a case, and the fastest is kept. */
+  readonly isTuned: boolean;
   readonly modelFolder: string;
   /** Where the results go; undefined keeps the published ones. */
   readonly outputPath: string | undefined;
@@ -51,6 +55,8 @@ export const usage = `npm run bench -- cpu [flags]
   --llama-cpp DIR        folder of llama-bench, llama-batched-bench, llama-server (or OCTAVO_BENCH_LLAMA_CPP)
   --llama-cpp-avx2 DIR   the same, built without AVX-512, for the avx2 cases (or OCTAVO_BENCH_LLAMA_CPP_AVX2)
   --no-node-llama-cpp    leave node-llama-cpp out, which is taken from NODE_LLAMA_CPP_DIR or node_modules
+  --openvino PYTHON      an interpreter that has openvino_genai (or OCTAVO_BENCH_OPENVINO)
+  --no-tune              peers run with their defaults; else each is tried with a few settings per case and runs with the fastest
   --model-folder DIR     cache of generated models (or OCTAVO_BENCH_MODELS; default: ${defaultModelFolder({ XDG_CACHE_HOME: "~/.cache" })})
   --output FILE          results, merged by case (default: bench/results/cpu.json; none with --quick)`;
 
@@ -81,7 +87,9 @@ export function parseFlags(
     isQuick,
     llamaCppFolder: folder(values["llama-cpp"], "OCTAVO_BENCH_LLAMA_CPP"),
     llamaCppAvx2Folder: folder(values["llama-cpp-avx2"], "OCTAVO_BENCH_LLAMA_CPP_AVX2"),
+    openvinoPython: folder(values.openvino, "OCTAVO_BENCH_OPENVINO"),
     withNodeLlamaCpp: values["no-node-llama-cpp"] !== true,
+    isTuned: !isQuick && values["no-tune"] !== true,
     modelFolder: values["model-folder"] ?? defaultModelFolder(env),
     outputPath: output === undefined ? undefined : resolve(output),
   };
@@ -104,6 +112,8 @@ function read(args: readonly string[]) {
         "llama-cpp": { type: "string" },
         "llama-cpp-avx2": { type: "string" },
         "no-node-llama-cpp": { type: "boolean" },
+        openvino: { type: "string" },
+        "no-tune": { type: "boolean" },
         "model-folder": { type: "string" },
         output: { type: "string" },
       },

@@ -4,6 +4,7 @@ import type { CpuOptions } from "../flags.js";
 import type { Contender } from "./contender.js";
 import { hasServer, llamaCpp } from "./llama-cpp.js";
 import { findNodeLlamaCpp } from "./node-llama-cpp.js";
+import { openvino, openvinoVersion } from "./openvino.js";
 
 export interface Peers {
   readonly native: readonly Contender[];
@@ -11,17 +12,19 @@ export interface Peers {
   readonly avx2: readonly Contender[];
   /** What they call themselves. */
   readonly versions: Readonly<Record<string, string>>;
+  readonly openvinoPython: string | undefined;
   /** Where there is a llama-server, whose answers are checked. */
   readonly serverFolder: string | undefined;
 }
 
 /** The peers that are here; says which are not, and how they would be found. */
 export function findPeers(options: CpuOptions, say: (text: string) => void): Peers {
-  const { llamaCppFolder, llamaCppAvx2Folder } = options;
-  const nodeLlamaCpp = options.withNodeLlamaCpp ? findNodeLlamaCpp() : undefined;
+  const { llamaCppFolder, llamaCppAvx2Folder, openvinoPython, isTuned } = options;
+  const nodeLlamaCpp = options.withNodeLlamaCpp ? findNodeLlamaCpp(isTuned) : undefined;
   const native = [
-    ...(llamaCppFolder === undefined ? [] : [llamaCpp(llamaCppFolder)]),
+    ...(llamaCppFolder === undefined ? [] : [llamaCpp(llamaCppFolder, isTuned)]),
     ...(nodeLlamaCpp === undefined ? [] : [nodeLlamaCpp.contender]),
+    ...(openvinoPython === undefined ? [] : [openvino(openvinoPython, isTuned)]),
   ];
   if (llamaCppFolder === undefined)
     say("llama.cpp is left out: name the folder of its tools with --llama-cpp");
@@ -38,11 +41,13 @@ export function findPeers(options: CpuOptions, say: (text: string) => void): Pee
   }
   return {
     native,
-    avx2: llamaCppAvx2Folder === undefined ? [] : [llamaCpp(llamaCppAvx2Folder)],
+    avx2: llamaCppAvx2Folder === undefined ? [] : [llamaCpp(llamaCppAvx2Folder, isTuned)],
     versions: {
       ...(llamaCppFolder !== undefined && { "llama.cpp": llamaCppVersion(llamaCppFolder) }),
       ...(nodeLlamaCpp !== undefined && { "node-llama-cpp": nodeLlamaCpp.version }),
+      ...(openvinoPython !== undefined && { openvino: openvinoVersion(openvinoPython) }),
     },
+    openvinoPython,
     serverFolder: llamaCppFolder !== undefined && hasServer(llamaCppFolder) ? llamaCppFolder : undefined,
   };
 }
