@@ -16,6 +16,7 @@ export interface FlagExtras {
 /** A configuration from flags, checked by the reader of eval.yaml. */
 export function configFromFlags(flags: ConfigFlags, extras: FlagExtras = {}): GateConfig {
   const recorded = { recorded: true };
+  const stream = flags.noStream === true ? false : undefined;
   if (flags.target === undefined && extras.recorded !== "candidate")
     throw new OctavoError("invalid_option", "--target: name the server to evaluate", { param: "target" });
   const written = {
@@ -30,7 +31,7 @@ export function configFromFlags(flags: ConfigFlags, extras: FlagExtras = {}): Ga
       candidate:
         extras.recorded === "candidate"
           ? recorded
-          : { base_url: flags.target, model: flags.model, api_key_env: flags.apiKeyEnv },
+          : { base_url: flags.target, model: flags.model, api_key_env: flags.apiKeyEnv, stream },
       baseline:
         extras.recorded === "baseline"
           ? recorded
@@ -38,11 +39,13 @@ export function configFromFlags(flags: ConfigFlags, extras: FlagExtras = {}): Ga
               base_url: flags.baseline,
               model: flags.baselineModel,
               api_key_env: flags.baselineKeyEnv,
+              stream,
             },
       replicas: flags.replica?.map((url) => ({
         base_url: url,
         model: flags.model,
         api_key_env: flags.apiKeyEnv,
+        stream,
       })),
       start_replica: flags.startReplica === undefined ? undefined : wordsOf(flags.startReplica),
     },

@@ -87,6 +87,7 @@ export const targetRows = {
     target: option.text("--target <url>", "the server to evaluate, any that speaks OpenAI's API"),
     model: option.text("--model <name>", "its model", { defaultText: "the first that it lists" }),
     apiKeyEnv: option.text("--api-key-env <name>", "environment variable with its key"),
+    noStream: option.toggle("--no-stream", "ask for whole answers, never for streams"),
     baseline: option.text(
       "--baseline <url>",
       "the server to compare it with, such as one of the unquantised model",

@@ -19,6 +19,8 @@ const target = z.strictObject({
   api_key_env: environmentName.optional(),
   extra_body: z.record(z.string(), z.unknown()).optional(),
   headers: z.record(z.string(), z.string()).optional(),
+  /** Whether answers are streamed. Undefined: they are, and those of half of the cases of some checks are not. */
+  stream: z.boolean().optional(),
 });
 
 /** Answers that spans recorded, to be scored as they are: of datasets that are spans. */

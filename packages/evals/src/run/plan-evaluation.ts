@@ -141,13 +141,13 @@ function targetOf(
   environment: PlanSurroundings["environment"],
 ): OpenAiTarget {
   const { max_tokens: maxTokens, temperature, seed } = file.parameters;
-  const { model, headers, extra_body: extraBody } = written;
+  const { model, headers, stream, extra_body: extraBody } = written;
   return new OpenAiTarget({
     name,
     baseUrl: written.base_url,
     timeoutMs: file.request_timeout,
     parameters: { temperature, ...definedFields({ maxTokens, seed, extraBody }) },
-    ...definedFields({ model, apiKey: keyOf(written, path, source, environment), headers }),
+    ...definedFields({ model, apiKey: keyOf(written, path, source, environment), headers, stream }),
   });
 }
 
