@@ -78,6 +78,7 @@ export const commandTree: CommandGroup = {
             ),
           },
         },
+        score: leaf("score the answers that spans recorded", () => import("./commands/eval-score.js")),
         worker: leaf("score answers from a queue until stopped", () => import("./commands/eval-worker.js")),
       },
     },

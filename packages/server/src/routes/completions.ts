@@ -71,10 +71,15 @@ export async function handleCompletions(
   const started = await startGenerations(engine, requests, context);
   const prompts = started.map((events, index): PromptJob => {
     const { promptTokens, params } = requests[index]!;
+    const watched = context.account.content?.watch(events, (sequences) => ({
+      kind: "completions",
+      request: { prompt: service.model.tokenizer.decode(promptTokens, { skipSpecialTokens: true }) },
+      answer: { choices: sequences.map(({ text, finishReason }) => ({ text, finish_reason: finishReason })) },
+    }));
     return {
       promptTokens,
       params,
-      events: inIntervals(events, request),
+      events: inIntervals(watched ?? events, request),
       echoText: echoText(service, request, promptTokens),
       firstIndex: index * params.n,
     };
