@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { checkFormatNames, type FormatNames, harmonyReasoning, toolFormatName } from "./format-names.js";
 import { deepseekV31Format, deepseekV3Format } from "./formats/deepseek-v3.js";
 import { functionGemmaFormat, gemma4Format } from "./formats/gemma.js";
 import { glm45Format, hyV3Format, solarOpen2Format } from "./formats/glm45.js";
@@ -103,9 +103,6 @@ export const toolFormats: readonly ToolFormat[] = rows.flatMap(({ format, aliase
 /** It also parses reasoning and content, so it is used without tools too. */
 export const harmonyTools: ToolFormat = harmonyFormat;
 
-/** Name of the reasoning parser for harmony's channels; the tool format does its work. */
-const harmonyReasoning = "openai_gptoss";
-
 const harmonyReasoningFormat: ReasoningFormat = { name: harmonyReasoning, ...harmonyReasoningTags };
 
 /** How a model's output is read. */
@@ -124,14 +121,9 @@ export function callStarts({ callStarts: starts, layout }: ToolFormat): readonly
   return starts ?? (layout?.trigger === undefined ? [] : [layout.trigger]);
 }
 
-/** `auto` detects the format from the chat template; `none` leaves the output unparsed. */
-interface FormatNames {
-  readonly toolCallParser: string;
-  readonly reasoningParser: string;
-}
-
 /** Throws `invalid_option` for a name that is not known. */
 export function resolveFormats(names: FormatNames, templates: readonly string[]): OutputFormats {
+  checkFormatNames(names);
   const { toolCallParser, reasoningParser } = names;
   const template = templates.join("\n");
   const isHarmony =
@@ -145,38 +137,12 @@ export function resolveFormats(names: FormatNames, templates: readonly string[])
 
 function resolveTools(name: string, template: string): ToolFormat | undefined {
   if (name === "auto") return detectToolFormat(template);
-  if (name === "none") return undefined;
-  const wanted = name === "gpt_oss" || name === "harmony" ? "openai" : name;
-  const format = toolFormats.find((candidate) => candidate.name === wanted);
-  if (format !== undefined) return format;
-  throw unknownName("toolCallParser", "tool call parser", name, toolFormats);
+  return toolFormats.find((format) => format.name === toolFormatName(name));
 }
 
 function resolveReasoning(name: string, template: string): ReasoningFormat | undefined {
   if (name === "auto") return detectReasoningFormat(template);
-  if (name === "none") return undefined;
-  const format = reasoningFormats.find((candidate) => candidate.name === name);
-  if (format !== undefined) return format;
-  throw unknownName("reasoningParser", "reasoning parser", name, [
-    ...reasoningFormats,
-    { name: harmonyReasoning },
-  ]);
-}
-
-function unknownName(
-  param: string,
-  kind: string,
-  name: string,
-  known: readonly { readonly name: string }[],
-): OctavoError {
-  const names = ["auto", "none", ...known.map((format) => format.name)].join(", ");
-  return new OctavoError(
-    "invalid_option",
-    `${param}: there is no ${kind} ${JSON.stringify(name)}; known are ${names}`,
-    {
-      param,
-    },
-  );
+  return reasoningFormats.find((format) => format.name === name);
 }
 
 /** The format that a chat template describes or replays; undefined when it shows none. */
