@@ -80,7 +80,13 @@ test("octavo serve reads what it needs to load a model, and the rest of the serv
       [],
       folder,
     );
-  for (const later of [...runsRequests, "text/tokenizer", "text/structured"])
+  for (const later of [
+    ...runsRequests,
+    "text/tokenizer",
+    "text/structured",
+    "text/parsers/formats",
+    "text/parsers/reasoning",
+  ])
     assert.deepEqual(within(modules, later), [], `${later} can wait until weights are packed`);
   assert.ok(modules.length < 240, `${modules.length} modules`);
 });
