@@ -74,6 +74,7 @@ test("exports these values and no others", () => {
     "regularizedIncompleteBeta",
     "regularizedIncompleteGamma",
     "requestsForQuantileBound",
+    "rocCurve",
     "sampleSizeTwoMeans",
     "sampleSizeTwoProportions",
     "signFlipTest",

@@ -104,6 +104,7 @@ export {
   correctedRate,
   type JudgeCalibration,
 } from "./agreement/judge-accuracy.js";
+export { rocCurve, type RocResult } from "./agreement/roc.js";
 export { predictionPoweredMean, type PredictionPoweredMean } from "./agreement/prediction-powered-mean.js";
 
 export {

@@ -5,6 +5,7 @@ import math
 import numpy as np
 from scipy import stats
 from scipy.spatial.distance import jensenshannon
+from sklearn.metrics import average_precision_score, roc_auc_score
 from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
@@ -38,6 +39,29 @@ def counts():
     arrivals = [3, 5, 0, 12, 4, 1, 9, 2]
     index = np.var(arrivals, ddof=1) / np.mean(arrivals)
     case("dispersionTest", [arrivals], {"index": index, "pValue": stats.chi2.sf(7 * index, 7)})
+
+
+def placements(scores, labels):
+    """AUC and its variance by DeLong's definition: every pair of cases compared."""
+    positive = [s for s, l in zip(scores, labels) if l]
+    negative = [s for s, l in zip(scores, labels) if not l]
+    wins = np.array([[1.0 if p > n else 0.5 if p == n else 0.0 for n in negative] for p in positive])
+    rows, columns = wins.mean(axis=1), wins.mean(axis=0)
+    return wins.mean(), np.var(rows, ddof=1) / len(positive) + np.var(columns, ddof=1) / len(negative)
+
+
+def receiver_operating_characteristic():
+    rng = np.random.default_rng(17)
+    for count, steps in [(12, 0), (60, 0), (60, 5), (200, 3)]:
+        labels = (rng.uniform(size=count) < 0.4).tolist()
+        scores = [float(rng.normal() + 0.8 * label) for label in labels]
+        scores = [round(s * steps) / steps for s in scores] if steps else scores
+        auc, spread = placements(scores, labels)
+        assert abs(auc - roc_auc_score(labels, scores)) < 1e-12
+        logit, half = math.log(auc / (1 - auc)), stats.norm.ppf(0.95) * math.sqrt(spread) / (auc * (1 - auc))
+        interval = [1 / (1 + math.exp(-(logit - half))), 1 / (1 + math.exp(-(logit + half)))]
+        case("rocCurve", [scores, labels, 0.9],
+             {"auc": auc, "interval": interval, "averagePrecision": average_precision_score(labels, scores)})
 
 
 def agreement(rng):
