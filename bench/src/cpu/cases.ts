@@ -5,7 +5,7 @@ import type { ModelFile } from "./models/model-file.js";
 import type { FileType } from "./models/quantisation-mix.js";
 import { kvBytesOf, type ShapeName } from "./models/shapes.js";
 
-export const peerNames = ["llama.cpp", "node-llama-cpp", "openvino"] as const;
+export const peerNames = ["llama.cpp", "node-llama-cpp", "openvino", "vllm"] as const;
 export type PeerName = (typeof peerNames)[number];
 
 /** A bound on a figure: on the ratio to the peer, on Octavo's own value, or on the share of the machine's limit. */
@@ -41,6 +41,13 @@ export interface CaseSpec {
   readonly isa?: "avx2";
   /** Requests arrive at this share of the rate that the slowest contender sustains, which is measured first. */
   readonly shareOfCapacity?: number;
+}
+
+/** vLLM runs on bf16 weights alone; OpenVINO imports the types that 8-bit activations multiply. */
+function peersFor(type: FileType): readonly PeerName[] {
+  return peerNames.filter((name) =>
+    name === "vllm" ? type === "bf16" : name !== "openvino" || type !== "bf16",
+  );
 }
 
 const atLeast = (value: number, on: FigureBound["on"] = "ratio"): FigureBound => ({ on, atLeast: value });
@@ -99,7 +106,7 @@ const prefill: Maker = (shape, type, { promptTokens }) => [
         ...(type !== "bf16" && { "node-llama-cpp": atLeast(3) }),
       }),
     ],
-    peers: peerNames,
+    peers: peersFor(type),
   },
 ];
 
@@ -133,7 +140,7 @@ const decode: Maker = (shape, type, { streams, promptTokens, newTokens }) =>
           ),
           ...(count === 32 ? [outsideNative] : []),
         ],
-        peers: peerNames,
+        peers: peersFor(type),
       };
     });
 
@@ -239,7 +246,7 @@ const memory: Maker = (shape, type, { promptTokens }) => [
         peers: { "llama.cpp": { on: "ratio" }, "node-llama-cpp": { on: "ratio" } },
       },
     ],
-    peers: peerNames,
+    peers: peersFor(type),
   },
 ];
 
@@ -261,7 +268,7 @@ const start: Maker = (shape, type) =>
         ...(keepsPacked && type.startsWith("q4") && { own: [atMost(1000, "octavo")] }),
       },
     ],
-    peers: peerNames,
+    peers: peersFor(type),
   }));
 
 const server: Maker = (shape, type, { isQuick }) => {

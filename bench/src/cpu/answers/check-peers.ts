@@ -1,6 +1,6 @@
 import type { Peers } from "../contenders/find-peers.js";
 import { llamaServer } from "../contenders/llama-cpp.js";
-import { openvinoAnswer } from "../contenders/openvino.js";
+import { openvinoAnswer } from "../contenders/python-peers.js";
 import type { ModelFile } from "../models/model-file.js";
 import { checkPeerAnswer, nodeLlamaCppAnswer } from "./check-answers.js";
 import { llamaServerAnswer } from "./llama-server-answer.js";
@@ -11,7 +11,7 @@ export async function checkPeers(peers: Peers, model: ModelFile, threads: number
     await checkPeerAnswer(model.path, await nodeLlamaCppAnswer(model.path));
   }
   if (peers.openvinoPython !== undefined) {
-    await checkPeerAnswer(model.path, await openvinoAnswer(peers.openvinoPython, { model, threads }));
+    await checkPeerAnswer(model.path, await openvinoAnswer(peers.openvinoPython, model, threads));
   }
   if (peers.serverFolder !== undefined) {
     const job = {

@@ -4,7 +4,7 @@ import type { CpuOptions } from "../flags.js";
 import type { Contender } from "./contender.js";
 import { hasServer, llamaCpp } from "./llama-cpp.js";
 import { findNodeLlamaCpp } from "./node-llama-cpp.js";
-import { openvino, openvinoVersion } from "./openvino.js";
+import { openvino, pythonPeer, pythonPeerVersion, vllm } from "./python-peers.js";
 
 export interface Peers {
   readonly native: readonly Contender[];
@@ -19,12 +19,15 @@ export interface Peers {
 
 /** The peers that are here; says which are not, and how they would be found. */
 export function findPeers(options: CpuOptions, say: (text: string) => void): Peers {
-  const { llamaCppFolder, llamaCppAvx2Folder, openvinoPython, isTuned } = options;
+  const { llamaCppFolder, llamaCppAvx2Folder, openvinoPython, vllmPython, isTuned } = options;
+  const inPython = [[openvino, openvinoPython] as const, [vllm, vllmPython] as const].flatMap(
+    ([peer, python]) => (python === undefined ? [] : [[peer, python] as const]),
+  );
   const nodeLlamaCpp = options.withNodeLlamaCpp ? findNodeLlamaCpp(isTuned) : undefined;
   const native = [
     ...(llamaCppFolder === undefined ? [] : [llamaCpp(llamaCppFolder, isTuned)]),
     ...(nodeLlamaCpp === undefined ? [] : [nodeLlamaCpp.contender]),
-    ...(openvinoPython === undefined ? [] : [openvino(openvinoPython, isTuned)]),
+    ...inPython.map(([peer, python]) => pythonPeer(peer, python, isTuned)),
   ];
   if (llamaCppFolder === undefined)
     say("llama.cpp is left out: name the folder of its tools with --llama-cpp");
@@ -45,7 +48,7 @@ export function findPeers(options: CpuOptions, say: (text: string) => void): Pee
     versions: {
       ...(llamaCppFolder !== undefined && { "llama.cpp": llamaCppVersion(llamaCppFolder) }),
       ...(nodeLlamaCpp !== undefined && { "node-llama-cpp": nodeLlamaCpp.version }),
-      ...(openvinoPython !== undefined && { openvino: openvinoVersion(openvinoPython) }),
+      ...Object.fromEntries(inPython.map(([peer, python]) => [peer.name, pythonPeerVersion(peer, python)])),
     },
     openvinoPython,
     serverFolder: llamaCppFolder !== undefined && hasServer(llamaCppFolder) ? llamaCppFolder : undefined,

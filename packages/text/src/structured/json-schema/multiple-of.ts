@@ -4,6 +4,7 @@ import {
   choice,
   type Node,
   not,
+  nothing,
   optional,
   repeat,
   sequence,
@@ -46,8 +47,10 @@ export function multipleNode(
   if (numStates <= maxStates && length < exactDigits) {
     const written = sequence(
       optional(text("-")),
-      digits(1, exactDigits - length),
-      length === 0 ? sequence() : optional(sequence(text("."), digits(1, length))),
+      choice(
+        digits(1, exactDigits),
+        length === 0 ? nothing : sequence(digits(1, exactDigits - length), text("."), digits(1, length)),
+      ),
     );
     const multiple = dividing(scaled, length, rules);
     return all(written, isNegated ? not(multiple) : multiple);

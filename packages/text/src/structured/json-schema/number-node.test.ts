@@ -64,7 +64,7 @@ describe("numbers within bounds", () => {
   });
 
   it("are the multiples of decimals that ajv finds when it allows for binary rounding", () => {
-    const judge = new Ajv({ multipleOfPrecision: 9 });
+    const judge = new Ajv({ multipleOfPrecision: 6 });
     const divisors = [0.01, 0.05, 0.1, 0.3, 1.1, 2.5, 0.001, 2.34, 7];
     const known = divisors.map((multipleOf) => {
       const schema = { type: "number", multipleOf };
@@ -91,6 +91,22 @@ describe("numbers within bounds", () => {
       }),
       { seed: 7, numRuns: 400 },
     );
+  });
+
+  it("are multiples of decimals beside other bounds", () => {
+    const cases = [
+      [
+        { multipleOf: 0.01 },
+        ["0.07", "-19.99", "3", "12345.60", "123456789012345"],
+        ["0.075", "1.001", "1e2"],
+      ],
+      [{ multipleOf: 0.05, minimum: 0.3 }, ["0.3", "0.35", "1000.05"], ["0.25", "0.31", "0.07"]],
+    ] as const;
+    for (const [schema, valid, invalid] of cases) {
+      const accepts = schemaGrammar({ type: "number", ...schema });
+      for (const text of valid) assert.ok(accepts(text), text);
+      for (const text of invalid) assert.ok(!accepts(text), text);
+    }
   });
 
   it("come from the shortest decimals of their bounds", () => {
