@@ -16,6 +16,8 @@ export interface RopeSpec {
   readonly attentionFactor: number;
   /** `neox` rotates (i, i + d/2), `interleaved` rotates (2i, 2i + 1). */
   readonly layout: "neox" | "interleaved";
+  /** Multiplies cos and sin further by 1 + beta * ln(1 + floor(position / every)), which sharpens attention as texts grow (Llama 4). */
+  readonly growth?: { readonly beta: number; readonly every: number };
 }
 
 /**

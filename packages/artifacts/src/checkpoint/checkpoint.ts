@@ -78,4 +78,6 @@ export interface Checkpoint {
   readonly generation: GenerationDefaults;
   readonly tensors: ReadonlyMap<string, TensorInfo>;
   readonly tokenizer: TokenizerSource;
+  /** Of a model that takes more than text: its architecture, and how many tensors are not of its text part. */
+  readonly container?: { readonly name: string; readonly skippedTensors: number };
 }

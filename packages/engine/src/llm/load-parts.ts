@@ -228,6 +228,12 @@ async function packWeights(
       onProgress &&
       ((doneBytes, totalBytes) => onProgress({ phase: "loading weights", doneBytes, totalBytes })),
   });
+  if (checkpoint.container !== undefined) {
+    const { name, skippedTensors } = checkpoint.container;
+    onWarning?.(
+      `${name} is served as text: images are refused, and ${skippedTensors} tensors for them are not loaded.`,
+    );
+  }
   if (loaded.unusedTensors.length > 0) {
     const shown = loaded.unusedTensors.slice(0, 3).join(", ");
     onWarning?.(

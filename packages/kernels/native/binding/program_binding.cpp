@@ -118,7 +118,14 @@ private:
         const Napi::Float32Array frequencies = rope.Get("inverseFrequencies").As<Napi::Float32Array>();
         RopeSpec spec{{frequencies.Data(), frequencies.Data() + frequencies.ElementLength()},
                       real(rope, "attentionFactor"),
-                      text(rope, "layout") == "neox" ? RopeLayout::neox : RopeLayout::interleaved};
+                      text(rope, "layout") == "neox" ? RopeLayout::neox : RopeLayout::interleaved,
+                      0.0f,
+                      1};
+        if (!rope.Get("growth").IsUndefined()) {
+            const Napi::Object growth = rope.Get("growth").As<Napi::Object>();
+            spec.growth_beta = real(growth, "beta");
+            spec.growth_every = integer(growth, "every");
+        }
         const auto known = std::find(ropes_.begin(), ropes_.end(), spec);
         if (known != ropes_.end()) return static_cast<int32_t>(known - ropes_.begin());
         ropes_.push_back(std::move(spec));

@@ -225,6 +225,11 @@ class ProgramChecker {
     if (!op.rope.inverseFrequencies.every(Number.isFinite)) this.#fail("has a frequency that is not finite");
     if (!Number.isFinite(op.rope.attentionFactor))
       this.#fail(`has the attention factor ${op.rope.attentionFactor}`);
+    const { growth } = op.rope;
+    if (growth !== undefined) {
+      this.#positive("growth.every", growth.every);
+      if (!(growth.beta >= 0 && Number.isFinite(growth.beta))) this.#fail(`has the growth ${growth.beta}`);
+    }
     if (op.rope.layout !== "neox" && op.rope.layout !== "interleaved") {
       this.#fail(`knows no layout ${String(op.rope.layout)}`);
     }

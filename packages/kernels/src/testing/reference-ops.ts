@@ -32,14 +32,16 @@ export function layerNorm(
 export function rope(input: ArrayLike<number>, headDim: number, position: number, spec: RopeSpec): number[] {
   const values = Array.from(input);
   const pairs = spec.inverseFrequencies.length;
+  const { beta, every } = spec.growth ?? { beta: 0, every: 1 };
+  const factor = spec.attentionFactor * (1 + beta * Math.log(1 + Math.floor(position / every)));
   for (let head = 0; head < values.length; head += headDim) {
     for (let pair = 0; pair < pairs; pair++) {
       const angle = Math.fround(position * (spec.inverseFrequencies[pair] ?? 0));
       const [left, right] =
         spec.layout === "neox" ? [head + pair, head + pair + pairs] : [head + 2 * pair, head + 2 * pair + 1];
       const [x = 0, y = 0] = [values[left], values[right]];
-      values[left] = (x * Math.cos(angle) - y * Math.sin(angle)) * spec.attentionFactor;
-      values[right] = (y * Math.cos(angle) + x * Math.sin(angle)) * spec.attentionFactor;
+      values[left] = (x * Math.cos(angle) - y * Math.sin(angle)) * factor;
+      values[right] = (y * Math.cos(angle) + x * Math.sin(angle)) * factor;
     }
   }
   return values;
