@@ -124,6 +124,16 @@ export type Op =
   | { readonly op: "sigmoid_gate"; readonly in: BufferRef; readonly on: BufferRef }
   | { readonly op: "add"; readonly in: BufferRef; readonly out: BufferRef }
   | { readonly op: "scale"; readonly on: BufferRef; readonly factor: number }
+  | {
+      /**
+       * Each row, or each run of `groupSize` columns of it, rounded to E4M3 times a scale of its own: its largest magnitude / 448. What a
+       * checkpoint with dynamic FP8 activations declares.
+       */
+      readonly op: "round_e4m3";
+      readonly in: BufferRef;
+      readonly out: BufferRef;
+      readonly groupSize?: number;
+    }
   /** Bounds every value to [-limit, limit]. */
   | { readonly op: "clamp"; readonly on: BufferRef; readonly limit: number }
   | {

@@ -93,6 +93,10 @@ public:
         if (name == "add") return AddOp{span(op, "in"), span(op, "out")};
         if (name == "scale") return ScaleOp{span(op, "on"), real(op, "factor")};
         if (name == "clamp") return ClampOp{span(op, "on"), real(op, "limit")};
+        if (name == "round_e4m3") {
+            const BufferSpan in = span(op, "in");
+            return RoundE4m3Op{in, span(op, "out"), integer_or(op, "groupSize", in.width)};
+        }
         if (name == "gather") return GatherOp{span(op, "in"), span(op, "out")};
         throw Napi::Error::New(op.Env(), "the kernels know no op " + name);
     }

@@ -154,6 +154,11 @@ class ProgramChecker {
         this.#read("on", op.on);
         if (!Number.isFinite(op.factor)) this.#fail(`has the factor ${op.factor}`);
         return;
+      case "round_e4m3": {
+        const { width } = this.#read("in", op.in);
+        if (op.groupSize !== undefined) this.#positive("groupSize", op.groupSize);
+        return this.#equal("the width of out", this.#write("out", op.out).width, "the width of in", width);
+      }
       case "clamp":
         this.#read("on", op.on);
         return this.#above("limit", op.limit);

@@ -29,6 +29,23 @@ export function layerNorm(
   return values.map((value, i) => ((value - mean) / deviation) * (weight[i] ?? 0) + (options.bias?.[i] ?? 0));
 }
 
+/** Values of E4M3 times one scale a group. */
+export function roundE4m3(input: ArrayLike<number>, groupSize: number): number[] {
+  const values = Array.from(input, Math.fround);
+  return values.map((value, i) => {
+    const first = i - (i % groupSize);
+    const most = Math.max(...values.slice(first, first + groupSize).map(Math.abs));
+    if (most === 0) return 0;
+    const scale = Math.fround(most / 448);
+    const scaled = Math.fround(value / scale);
+    const step = 2 ** (Math.max(Math.floor(Math.log2(Math.abs(scaled) || 2 ** -6)), -6) - 3);
+    const [low, rest] = [Math.floor(scaled / step), (scaled / step) % 1];
+    const share = rest < 0 ? rest + 1 : rest;
+    const even = share > 0.5 || (share === 0.5 && low % 2 !== 0) ? low + 1 : low;
+    return Math.max(-448, Math.min(448, even * step)) * scale;
+  });
+}
+
 export function rope(input: ArrayLike<number>, headDim: number, position: number, spec: RopeSpec): number[] {
   const values = Array.from(input);
   const pairs = spec.inverseFrequencies.length;
