@@ -106,6 +106,9 @@ CHECKPOINTS |= {
 CHECKPOINTS |= {
     # As fine-tuned and saved by transformers.
     "gpt-oss-f32": ({**CHECKPOINTS["gpt-oss"][0], "quantization_config": None}, torch.float32, None),
+    # Heads that no vector divides.
+    "llama-heads-of-20": ({**LLAMA, "head_dim": 20}, torch.float32, None),
+    "qwen3-heads-of-12": ({**QWEN3, "head_dim": 12}, torch.float32, None),
 }
 
 # Variations on the programs above.

@@ -4,7 +4,7 @@ import { type CheckName, checkNames } from "../checks/table.js";
 import { datasetFormats } from "../datasets/dataset-format.js";
 import { dimensionOf, type HealthExpectation, parseExpectation } from "./expectation.js";
 import { type HealthDimension, healthDimensions } from "./gate-result.js";
-import { YamlSource } from "./yaml-source.js";
+import { YamlSource } from "@octavo/protocol/yaml";
 
 const onFail = z.enum(["error", "warn"]);
 const url = z.string().regex(/^https?:\/\//, "expected a URL such as http://127.0.0.1:8000/v1");
@@ -19,6 +19,8 @@ const target = z.strictObject({
   api_key_env: environmentName.optional(),
   extra_body: z.record(z.string(), z.unknown()).optional(),
   headers: z.record(z.string(), z.string()).optional(),
+  /** Whether answers are streamed. Undefined: they are, and those of half of the cases of some checks are not. */
+  stream: z.boolean().optional(),
 });
 
 /** Answers that spans recorded, to be scored as they are: of datasets that are spans. */
@@ -45,6 +47,9 @@ const dataset = z.strictObject({
   delimiter: z.string().optional(),
   /** The file of golds, for BFCL. */
   answers: z.string().optional(),
+  /** For MMLU-Pro, LongBench v2 and HLE: the benchmark's own prompt, and MMLU-Pro's worked examples. */
+  prompt: z.string().optional(),
+  examples: z.string().optional(),
   /** Of spans, those of this owner. */
   owner: z.string().optional(),
 });

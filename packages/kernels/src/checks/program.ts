@@ -248,8 +248,8 @@ class ProgramChecker {
     if (numHeads % numKvHeads !== 0)
       this.#fail(`has ${numHeads} heads over ${numKvHeads} kv heads, which must divide them`);
     this.#positive("headDim", headDim);
-    if (headDim % 8 !== 0 || headDim > 1024)
-      this.#fail(`has headDim ${headDim}; it must be a multiple of 8 up to 1024`);
+    if (headDim % 2 !== 0 || headDim > 1024)
+      this.#fail(`has headDim ${headDim}; it must be even, up to 1024`);
     if (!Number.isInteger(layer) || layer < 0) this.#fail(`has layer ${layer}`);
     if (!Number.isFinite(op.scale)) this.#fail(`has scale ${op.scale}`);
     if (op.slidingWindow !== undefined) this.#positive("slidingWindow", op.slidingWindow);

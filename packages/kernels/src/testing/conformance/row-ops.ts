@@ -195,6 +195,20 @@ export function rowOpsConformance(open: () => Backend): void {
         attentionFactor: 0.9,
         inverseFrequencies: frequencies(10),
       },
+      {
+        name: "neox, heads of 12",
+        layout: "neox",
+        headDim: 12,
+        attentionFactor: 1,
+        inverseFrequencies: frequencies(12),
+      },
+      {
+        name: "interleaved, heads of 100",
+        layout: "interleaved",
+        headDim: 100,
+        attentionFactor: 1,
+        inverseFrequencies: frequencies(100),
+      },
     ];
     for (const { name, headDim, ...spec } of layouts) {
       test(`rope: ${name}`, async () => {
