@@ -9,6 +9,7 @@ import type {
   Vector,
   VectorSource,
 } from "@octavo/kernels";
+import { isRecurrent } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { WeightCorruptor } from "../faults/corrupt-weights.js";
 import type {
@@ -21,7 +22,12 @@ import type {
 import { readTensor, readTensorNow } from "@octavo/artifacts/checkpoint/read-tensor";
 import { type FloatType, isFloatType } from "@octavo/artifacts/checkpoint/tensor-storage";
 import { convertFloats } from "@octavo/artifacts/program/float-conversion";
-import type { MatrixPlan, ModelPlan, VectorPlan } from "@octavo/artifacts/program/model-plan";
+import {
+  type MatrixPlan,
+  type ModelPlan,
+  type VectorPlan,
+  weightsIn,
+} from "@octavo/artifacts/program/model-plan";
 import type { KeptMatrix, WeightCache } from "./weight-cache/weight-cache.js";
 
 export interface PackingOptions {
@@ -262,7 +268,7 @@ export class WeightPacker implements Disposable {
         `Tensor "${tensor.name}" is stored as ${type}; vectors must be f32, f16 or bf16.`,
       );
     }
-    const length = tensor.shape[0] ?? 0;
+    const length = tensor.shape.reduce((product, size) => product * size, 1);
     if (tensor.step === undefined) return { type, length, bytes: this.#bytes(tensor), name: tensor.name };
     return { type, length, bytes: { data: everyNth(readTensorNow(tensor), tensor.step) }, name: tensor.name };
   }
@@ -295,6 +301,7 @@ function bytesOf(values: Float32Array): Uint8Array {
 function* plannedWeights(plan: ModelPlan): Generator<MatrixPlan | VectorPlan> {
   for (const op of plan.ops) {
     if (op.op === "attention" && op.sinks !== undefined) yield op.sinks;
+    if (isRecurrent(op)) yield* weightsIn(op);
     if (op.op === "experts") {
       for (const expert of op.experts) yield* Object.values(expert);
       continue;
