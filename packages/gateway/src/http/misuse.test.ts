@@ -42,7 +42,7 @@ describe("bad input to the gateway", () => {
       targets: {
         one: { provider: "openai-compatible", url: target.url, api_key: "sk-upstream-secret", models: ["m"] },
       },
-      limits: { max_body: "64KiB", body_timeout: "200ms" },
+      limits: { max_body: "64KiB", headers_timeout: "300ms", body_timeout: "200ms" },
       access_log: log,
     });
   });
