@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -37,6 +38,14 @@ interface LogLine {
   readonly prompt_tokens: number;
   readonly cached_tokens: number;
   readonly predicted_cached_tokens: number;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise<void>((resolve) => server.close(() => resolve()));
+  return typeof address === "object" && address !== null ? address.port : 0;
 }
 
 describe("octavo gateway", () => {
@@ -210,6 +219,36 @@ routes:
         `predicted ${line.predicted_cached_tokens}, had ${line.cached_tokens}`,
       );
     }
+  });
+
+  it("--workers: processes share the port, follow SIGHUP together, are replaced when they die, and end together", async () => {
+    await writeConfig("weighted");
+    const env = { ADMIN_KEY: "0123456789abcdef" };
+    const port = await freePort();
+    await writeFile(path, (await readFile(path, "utf8")).replace("port: 0", `port: ${port}`));
+    const started = startOctavo(["gateway", "--config", path, "--workers", "2"], { env });
+    let said = "";
+    const heard = async (pattern: RegExp, times: number): Promise<void> => {
+      while ((said.match(pattern)?.length ?? 0) < times) {
+        assert.equal(started.child.exitCode, null, said);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    };
+    for (const stream of [started.child.stdout, started.child.stderr])
+      stream.on("data", (text: string) => (said += text));
+    await heard(/worker \d: http/g, 2);
+    const models = await (await fetch(`http://127.0.0.1:${port}/v1/models`)).text();
+    assert.match(models, /"id":"octavo-mini"/);
+    started.child.kill("SIGHUP");
+    await heard(/worker \d: configuration reloaded/g, 2);
+    const [worker = ""] = (
+      await readFile(`/proc/${started.child.pid}/task/${started.child.pid}/children`, "utf8")
+    ).split(" ");
+    process.kill(Number(worker), "SIGKILL");
+    await heard(/worker \d: http/g, 3);
+    assert.equal((await fetch(`http://127.0.0.1:${port}/health`)).status, 200);
+    started.child.kill("SIGTERM");
+    assert.equal((await started.ended).code, 0, said);
   });
 
   it("check says what a configuration means, or where it is wrong", async () => {
