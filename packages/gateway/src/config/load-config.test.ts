@@ -35,7 +35,7 @@ describe("gateway.yaml", () => {
     assert.equal(config.limits.max_body, 32 * 1024 * 1024);
     assert.equal(
       load(
-        'version: 1\ntargets: { a: { provider: vllm, url: "http://h", models: [m], tags: [x], headers: { h: "$${X}" } } }',
+        'version: 1\ntargets: { a: { provider: vllm, url: "http://h", models: [m], headers: { h: "$${X}" } } }',
       ).targets["a"]?.headers["h"],
       "${X}",
     );

@@ -9,7 +9,7 @@ import { condition } from "./condition.js";
 const modelRow = z.strictObject({
   /** The target's own name for it; the key where it is left out. */
   name: z.string().min(1).max(256).optional(),
-  /** Dollars per million tokens; without them the model costs what `usd_per_hour` of its target says, or nothing. */
+  /** Dollars per million tokens; without them the model costs nothing. */
   input: dollars.optional(),
   cached_input: dollars.optional(),
   output: dollars.optional(),
@@ -36,7 +36,6 @@ const target = z.strictObject({
   /** The highest number of calls at one time; further calls go elsewhere or get `no_target`. */
   max_outstanding: z.int().min(1).optional(),
   connections: z.int().min(1).max(4096).default(256),
-  tags: z.array(configName).default([]),
   /** For Bedrock. */
   region: z.string().optional(),
   /** For Azure OpenAI. */
@@ -64,13 +63,12 @@ const target = z.strictObject({
 });
 
 const routeTarget = z.union([
-  configName.transform((name) => ({ target: name, model: undefined, weight: undefined, tags: undefined })),
+  configName.transform((name) => ({ target: name, model: undefined, weight: undefined })),
   z.strictObject({
     target: configName,
     /** As the target's section names it; without it the model that the client named. */
     model: configName.optional(),
     weight: z.number().min(0).optional(),
-    tags: z.array(configName).optional(),
   }),
 ]);
 

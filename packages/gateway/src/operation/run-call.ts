@@ -90,11 +90,22 @@ function sourceOf(
     retryOnRefusal: retries?.on_refusal ?? false,
     retries: budgets?.retries ?? noBudget,
     hedges: budgets?.hedges ?? noBudget,
+    canContinue: (next) => {
+      const { winner } = exchange.ledger;
+      const begun = runtime.targets.get(winner?.target ?? "");
+      const live = runtime.targets.get(next.target);
+      return (
+        begun?.row.resumes === true &&
+        live?.row.resumes === true &&
+        live.modelName(next.model) === winner?.model
+      );
+    },
     open: (next, reason, firstByteMs) => {
       const target = runtime.targets.get(next.target);
       const name = target?.modelName(next.model);
       if (target === undefined || name === undefined || choice === undefined)
         throw new OctavoError("no_target", `No target ${next.target} has a model ${next.model}.`);
+      if (!target.admits(environment.nowMs(), choice.lane?.share)) throw noTarget();
       const { timeouts } = choice.route.config;
       const attempt = new TargetAttempt({
         target,
