@@ -113,5 +113,4 @@ export const rolloutSchema = z
   });
 
 export type RolloutConfig = z.output<typeof rolloutSchema>;
-export type GateConfig = RolloutConfig["gates"][number];
 export type RolloutStageConfig = RolloutConfig["stages"][number];

@@ -93,6 +93,16 @@ export class EmbeddedStore implements SharedStore {
     return { granted, waitMs: 0 };
   }
 
+  giveBackRate({ key, perSecond }: RateBucket, amount: number): Promise<void> {
+    const arrival = this.#arrivalTimes.get(key);
+    if (arrival !== undefined && amount > 0) {
+      const earlier = arrival - amount * (1000 / perSecond);
+      if (earlier <= this.#nowMs()) this.#arrivalTimes.delete(key);
+      else this.#arrivalTimes.set(key, earlier);
+    }
+    return Promise.resolve();
+  }
+
   #dropBucketsAtRest(now: number): void {
     for (const [key, arrival] of this.#arrivalTimes) if (arrival <= now) this.#arrivalTimes.delete(key);
   }

@@ -41,6 +41,13 @@ export const redisScripts = {
     redis.call('SET', KEYS[2], string.format('%.3f', after), 'PX', math.ceil(after - now) + 1000)
     return {granted, 0}`),
 
+  /** bucket; ms per cell, amount */
+  octavoGiveBackRate: checked(`
+    local arrival = redis.call('GET', KEYS[2])
+    if not arrival then return 0 end
+    redis.call('SET', KEYS[2], string.format('%.3f', arrival - ARGV[3] * ARGV[2]), 'KEEPTTL')
+    return 1`),
+
   /** pool; owner, wanted, limit, ttl, when the store forgot or 0. Others' places are known again once all have renewed them. */
   octavoHoldSlots: checked(`
     ${now}

@@ -117,6 +117,11 @@ export class RedisStore implements SharedStore {
     });
   }
 
+  async giveBackRate({ key, perSecond }: RateBucket, amount: number): Promise<void> {
+    if (amount <= 0) return;
+    await this.#run(() => this.#script("octavoGiveBackRate", `rate:${key}`, 1000 / perSecond, amount));
+  }
+
   holdSlots(pool: SlotPool, owner: string, wanted: number, ttlMs: number): Promise<number> {
     return this.#run(async ({ forgottenAtMs }) =>
       Number(

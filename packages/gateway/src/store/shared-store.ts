@@ -50,6 +50,8 @@ export interface SharedStore {
   /** Taken so far; the limit itself where what was taken has been forgotten. */
   taken(window: SpendingWindow): Promise<number>;
   takeRate(bucket: RateBucket, want: number, least: number): Promise<RateGrant>;
+  /** Returns what was granted and not used. */
+  giveBackRate(bucket: RateBucket, amount: number): Promise<void>;
   /**
    * Sets how many places `owner` holds, as many of `wanted` as are free, and returns them. They are free again `ttlMs` after
    * the last call for this owner.

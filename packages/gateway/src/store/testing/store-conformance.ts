@@ -65,6 +65,11 @@ export function testStore(name: string, open: () => SharedStore, skip: string | 
     const refused = await store.takeRate(slow, 1, 1);
     assert.equal(refused.granted, 0);
     assert.ok(refused.waitMs > 900_000 && refused.waitMs <= 1_000_000, String(refused.waitMs));
+    await other.giveBackRate(slow, 4);
+    assert.deepEqual(await store.takeRate(slow, 9, 1), { granted: 4, waitMs: 0 });
+    await store.giveBackRate(slow, 1e6);
+    assert.equal((await store.takeRate(slow, 99, 1)).granted, 10, "no more comes back than the burst");
+    await store.giveBackRate({ ...slow, key: `${slow.key}-none` }, 5);
     const fast = { key: `r${process.pid}-${++names}`, perSecond: 200, burst: 1 };
     assert.equal((await store.takeRate(fast, 1, 1)).granted, 1);
     let waits = 0;
