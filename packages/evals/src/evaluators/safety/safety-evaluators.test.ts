@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { isGermanTaxId, isIban, isLuhn, isRoutingNumber } from "@octavo/text/detection/checksums";
 import { evaluatorTable } from "../table.js";
 import { sampleOf, scoreOf } from "../testing/sample.js";
-import { isGermanTaxId, isIban, isLuhn, isRoutingNumber } from "./checksums.js";
 
 /** What an evaluator counts in an output. */
 async function countsOf(name: string, output: string, options: object = {}): Promise<Record<string, number>> {

@@ -1,4 +1,4 @@
-import type { PatternDetector } from "./detector.js";
+import type { PatternDetector } from "./pattern-detector.js";
 
 /** Values that stand for a secret in examples. */
 const placeholder =
@@ -19,7 +19,9 @@ function bitsPerCharacter(text: string): number {
 export const secretDetectors: readonly PatternDetector[] = [
   {
     kind: "private_key",
-    pattern: /-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----/g,
+    // with its body where it ends, so that nothing of it is left when it is cut out
+    pattern:
+      /-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----(?:[A-Za-z0-9+/=,:.()\s-]{0,16384}?-----END [A-Z0-9 ]{1,60}-----)?/g,
   },
   {
     kind: "aws_access_key",

@@ -1,6 +1,6 @@
 import { isIPv6 } from "node:net";
 import { isGermanTaxId, isIban, isLuhn, isRoutingNumber, isSocialSecurityNumber } from "./checksums.js";
-import type { PatternDetector } from "./detector.js";
+import type { PatternDetector } from "./pattern-detector.js";
 
 const digitsOf = (text: string): string => text.replaceAll(/\D/g, "");
 
@@ -34,7 +34,7 @@ export const personalDataDetectors: readonly PatternDetector[] = [
   },
   {
     kind: "us_ssn",
-    pattern: /(?<![\w-])\d{3}([- ]?)\d{2}\1\d{4}(?![\w-])/g,
+    pattern: /(?<![\w-])(?:\d{9}|\d{3}-\d{2}-\d{4}|\d{3} \d{2} \d{4})(?![\w-])/g,
     confirms: (match, around) =>
       isSocialSecurityNumber(digitsOf(match)) && (/^\d{3}-/.test(match) || saysSsn(around)),
   },
