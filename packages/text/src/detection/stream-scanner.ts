@@ -143,9 +143,9 @@ export class StreamScanner {
   /** Matches that begin before `decided`. */
   #collect(decided: number): void {
     const found: Match[] = [];
-    for (const [pattern, { find }] of this.#patterns.entries()) {
+    for (const [pattern, searched] of this.#patterns.entries()) {
       while (this.#next[pattern]! < decided) {
-        const match = find(this.#text, this.#next[pattern]!);
+        const match = searched.find(this.#text, this.#next[pattern]!);
         if (match === undefined || match.start >= decided) {
           this.#next[pattern] = decided;
           break;
