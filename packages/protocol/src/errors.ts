@@ -44,7 +44,6 @@ export const errorCodes = {
   target_unreachable: { status: 502, type: "BadGatewayError", retryable: true },
   runner_unavailable: { status: 503, type: "ServiceUnavailableError", retryable: true },
   // the gateway
-  config_invalid: { status: 400, type: "BadRequestError", retryable: false },
   guardrail_blocked: { status: 400, type: "BadRequestError", retryable: false },
   permission_denied: { status: 403, type: "PermissionDeniedError", retryable: false },
   rate_limit_exceeded: { status: 429, type: "RateLimitError", retryable: true },

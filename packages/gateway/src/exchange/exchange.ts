@@ -49,10 +49,7 @@ export interface Exchange {
   caller: GatewayCaller;
   /** Milliseconds since the exchange arrived. */
   elapsedMs(): number;
-  /**
-   * Prompt tokens: counted with the model's tokenizer where the gateway has it, else at most as many as the text has bytes.
-   * An upper bound either way, so that whoever reserves by it never reserves too little.
-   */
+  /** Bytes of the request: an upper bound of its text's tokens, so that whoever reserves by it never reserves too little. */
   promptTokensAtMost(): number;
   /** The highest price per token among the targets that may answer; undefined where none has a price. */
   highestPrice(): ModelPrice | undefined;
