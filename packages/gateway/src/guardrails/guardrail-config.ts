@@ -1,9 +1,13 @@
 import { z } from "zod";
+import { configName, httpUrl, timeSpan } from "../config/fields.js";
 
 const common = {
   name: z.string().min(1).max(64),
   /** Which texts it reads. */
-  on: z.array(z.enum(["request", "response"])).min(1).default(["request", "response"]),
+  on: z
+    .array(z.enum(["request", "response"]))
+    .min(1)
+    .default(["request", "response"]),
   /** Where the rule itself fails: `closed` ends the call, `open` lets it go on. */
   on_failure: z.enum(["closed", "open"]).default("closed"),
 };
@@ -51,20 +55,20 @@ const webhookRule = z.strictObject({
   ...common,
   check: z.literal("webhook"),
   action: findingAction,
-  url: z.url({ protocol: /^https?$/ }),
+  url: httpUrl,
   headers: z.record(z.string(), z.string()).default({}),
-  timeout_ms: z.int().min(1).max(120_000).default(5000),
+  timeout: timeSpan.default(5000),
 });
 
 const judgeRule = z.strictObject({
   ...common,
   check: z.literal("judge"),
   action: verdictAction,
-  target: z.string().min(1),
-  model: z.string().min(1),
+  target: configName,
+  model: configName,
   /** What is not allowed, in words that complete "Does the text ...?" */
   rubric: z.string().min(1).max(8000),
-  timeout_ms: z.int().min(1).max(120_000).default(20_000),
+  timeout: timeSpan.default(20_000),
 });
 
 export const guardrailRuleSchema = z.discriminatedUnion("check", [
@@ -82,9 +86,16 @@ export const guardrailsSchema = z
     const names = rules.map(({ name }) => name);
     for (const [index, name] of names.entries())
       if (names.indexOf(name) < index)
-        context.addIssue({ code: "custom", message: `there are two rules ${name}`, path: ["rules", index, "name"] });
+        context.addIssue({
+          code: "custom",
+          message: `there are two rules ${name}`,
+          path: ["rules", index, "name"],
+        });
   });
 
 export type GuardrailRule = z.output<typeof guardrailRuleSchema>;
-export type FindingRule = Extract<GuardrailRule, { check: "pii" | "secrets" | "injection" | "code_injection" | "blocklist" | "pattern" }>;
+export type FindingRule = Extract<
+  GuardrailRule,
+  { check: "pii" | "secrets" | "injection" | "code_injection" | "blocklist" | "pattern" }
+>;
 export type VerdictRule = Exclude<GuardrailRule, FindingRule>;

@@ -38,7 +38,16 @@ const textFields: readonly (readonly [string, string])[] = [
 ];
 
 /** Parts of messages that hold more text, in any API's form. */
-const nestedFields = ["content", "text", "input", "output", "arguments", "function", "tool_calls", "reasoning_content"] as const;
+const nestedFields = [
+  "content",
+  "text",
+  "input",
+  "output",
+  "arguments",
+  "function",
+  "tool_calls",
+  "reasoning_content",
+] as const;
 
 /** Tools' arguments are nested no deeper in practice. */
 const mostDepth = 32;

@@ -4,7 +4,11 @@ import { partialPattern } from "@octavo/text/detection/partial-pattern";
 import type { PatternDetector } from "@octavo/text/detection/pattern-detector";
 import { personalDataDetectors } from "@octavo/text/detection/personal-data";
 import { secretDetectors } from "@octavo/text/detection/secrets";
-import { type StreamPattern, type StreamPatterns, streamPatterns } from "@octavo/text/detection/stream-scanner";
+import {
+  type StreamPattern,
+  type StreamPatterns,
+  streamPatterns,
+} from "@octavo/text/detection/stream-scanner";
 import { RE2JS } from "re2js";
 import type { FindingRule } from "./guardrail-config.js";
 
@@ -22,7 +26,10 @@ export function patternsOf(rule: FindingRule): StreamPatterns {
       return streamPatterns([blocklistDetector(rule.words)]);
     case "pattern":
       return mergePatterns(rule.patterns.map((source) => linearPattern(source, rule.ignore_case, rule.name)));
-    default:
+    case "pii":
+    case "secrets":
+    case "injection":
+    case "code_injection":
       return streamPatterns(chosen(tables[rule.check], rule));
   }
 }

@@ -55,7 +55,7 @@ const numberOr = (value: unknown, otherwise: number): number =>
 export function unboundedCall(rule: string): OctavoError {
   return new OctavoError(
     "invalid_request",
-    `${rule} counts tokens, and nothing bounds this call's; send max_tokens (the gateway can set it: limits.default_max_tokens).`,
+    `${rule} counts tokens, and nothing bounds this call's; send max_tokens (the gateway can set it: rate_limits.default_max_tokens).`,
     { param: "max_tokens" },
   );
 }

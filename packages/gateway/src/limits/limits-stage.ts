@@ -173,7 +173,7 @@ function refused(rule: LimitRule, what: string, waitMs: number): OctavoError {
 }
 
 export const limitsStage: StageDefinition<typeof limitsSchema> = {
-  name: "limits",
+  name: "rate_limits",
   schema: limitsSchema,
   create: (config: LimitsConfig, { store }: StageContext) => new LimitsStage(config, store),
 };

@@ -89,6 +89,11 @@ export class StreamScanner {
     return this.#text.length - this.#cursor;
   }
 
+  /** The text that is held back. */
+  get waiting(): string {
+    return this.#text.slice(this.#cursor);
+  }
+
   push(text: string): ScannedPiece[] {
     this.#text += text;
     let open = this.#lastWhole();
