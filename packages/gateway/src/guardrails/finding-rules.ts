@@ -69,8 +69,9 @@ export class RuledText {
     return this.push(waiting);
   }
 
-  end(): string {
-    return this.#apply(this.#scanner.end());
+  /** `last` is the last piece, or the whole. */
+  end(last = ""): string {
+    return this.#apply(this.#scanner.end(last));
   }
 
   #apply(pieces: readonly ScannedPiece[]): string {
@@ -97,8 +98,7 @@ export function ruledWhole(
   ledger: LedgerEntry,
   text: string,
 ): string {
-  const ruled = new RuledText(group, direction, ledger);
-  return ruled.push(text) + ruled.end();
+  return new RuledText(group, direction, ledger).end(text);
 }
 
 /** Judges a copy without masks: only blocks and flags, since places in the copy are not places in the text. */

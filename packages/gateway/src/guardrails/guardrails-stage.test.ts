@@ -30,6 +30,7 @@ interface Answered {
 
 async function answer(rules: object[], chunks: readonly string[], call?: Call): Promise<Answered> {
   const exchange = sampleExchange();
+  exchange.ledger.isStream = chunks.length !== 1;
   const hooks = await request(
     rules.map((rule) => ({ on: ["response"], ...rule })),
     exchange,

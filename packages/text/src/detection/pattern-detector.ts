@@ -6,6 +6,8 @@ export interface PatternDetector {
   /** Of the kind of thing, in snake_case. */
   readonly kind: string;
   readonly pattern: RegExp;
+  /** What every match has in it or close by: texts without it are not searched. */
+  readonly needs?: string | RegExp;
   /** Whether a match is one, such as by its checksum; it is given the text around it as well. */
   readonly confirms?: (match: string, around: string) => boolean;
 }
@@ -20,6 +22,12 @@ export interface DetectedSpan {
 export const aroundCharacters = 48;
 /** Further findings are not collected: the verdict stands. */
 const maxFindings = 1000;
+
+/** Whether a text may have a match that begins at `from` or later; looking for what matches need is faster than looking for them. */
+export function mayMatch({ needs }: PatternDetector, text: string, from: number): boolean {
+  if (needs === undefined) return true;
+  return typeof needs === "string" ? text.includes(needs, from) : needs.test(text);
+}
 
 /** Whether the check of a detector agrees that these characters of a text are one. */
 export function isConfirmed(
@@ -38,6 +46,7 @@ export function detectPatterns(text: string, detectors: readonly PatternDetector
   const findings: DetectedSpan[] = [];
   const isTaken = new Uint8Array(text.length);
   for (const detector of detectors) {
+    if (!mayMatch(detector, text, 0)) continue;
     for (const match of text.matchAll(detector.pattern)) {
       const start = match.index;
       const end = start + match[0].length;

@@ -1,5 +1,5 @@
 import { partialPattern } from "./partial-pattern.js";
-import { aroundCharacters, isConfirmed, type PatternDetector } from "./pattern-detector.js";
+import { aroundCharacters, isConfirmed, mayMatch, type PatternDetector } from "./pattern-detector.js";
 
 /** What a scanner looks for. Engines of patterns differ; what they tell is the same. */
 export interface StreamPattern {
@@ -33,6 +33,7 @@ export function streamPatterns(detectors: readonly PatternDetector[]): StreamPat
     return {
       detector,
       find(text, from) {
+        if (!mayMatch(detector, text, from)) return undefined;
         pattern.lastIndex = from;
         const match = pattern.exec(text);
         return match === null ? undefined : { start: match.index, end: match.index + match[0].length };
@@ -101,8 +102,9 @@ export class StreamScanner {
     return this.#handOn(Math.max(open, this.#decided), false);
   }
 
-  /** The text is complete: hands on the rest. */
-  end(): ScannedPiece[] {
+  /** The text is complete, with this as its last piece: hands on the rest. */
+  end(last = ""): ScannedPiece[] {
+    this.#text += last;
     return this.#handOn(this.#text.length, true);
   }
 
