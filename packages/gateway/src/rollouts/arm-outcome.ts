@@ -8,10 +8,7 @@ export function answerText(json: JsonFields): string {
   return asString(asRecord(choice?.["message"])["content"]) ?? asString(choice?.["text"]) ?? "";
 }
 
-export function outcomeOf(
-  { status, json, firstByteMs, durationMs }: WholeAnswer,
-  isTimed: boolean,
-): ArmOutcome {
+export function outcomeOf({ status, json, durationMs }: WholeAnswer): ArmOutcome {
   const [choice] = asObjects(json["choices"]);
   const calls = asObjects(asRecord(choice?.["message"])["tool_calls"]);
   return {
@@ -19,7 +16,6 @@ export function outcomeOf(
     text: answerText(json),
     toolArguments: calls.map((call) => asString(asRecord(call["function"])["arguments"]) ?? ""),
     finishReason: asString(choice?.["finish_reason"]),
-    firstByteMs: isTimed ? firstByteMs : undefined,
     durationMs,
   };
 }
@@ -31,7 +27,6 @@ export function noOutcome(durationMs: number): ArmOutcome {
     text: "",
     toolArguments: [],
     finishReason: undefined,
-    firstByteMs: undefined,
     durationMs,
   };
 }

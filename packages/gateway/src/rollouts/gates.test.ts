@@ -7,7 +7,6 @@ const good: ArmOutcome = {
   text: '{"a":1}',
   toolArguments: ['{"x":2}'],
   finishReason: "stop",
-  firstByteMs: 100,
   durationMs: 1000,
 };
 const settings = { ratio: 1.5, ms: 1500, text: '"a"' };
@@ -24,7 +23,6 @@ const worse: Record<GateName, Partial<ArmOutcome>> = {
   no_refusal: { text: "I’m sorry, but I can't help with that." },
   contains: { text: "{}" },
   latency: { durationMs: 1501 },
-  first_token: { firstByteMs: 151 },
   within_ms: { durationMs: 1501 },
 };
 
@@ -35,18 +33,13 @@ for (const check of gateNames) {
     const bad = { ...good, ...worse[check] };
     assert.equal(difference(good, bad), -1);
     assert.equal(difference(bad, good), 1);
-    const isTime = check === "latency" || check === "first_token";
+    const isTime = check === "latency";
     assert.equal(difference(good, good), isTime ? 1 : 0);
     const silent = { ...good, isAnswered: false };
     assert.equal(difference(silent, silent), isTime ? undefined : 0);
     assert.equal(difference(good, silent), isTime ? undefined : -1);
   });
 }
-
-test("times that were not measured leave the pair out", () => {
-  const unknown = { ...good, firstByteMs: undefined };
-  assert.equal(gateDifference({ ...settings, check: "first_token" }, good, unknown), undefined);
-});
 
 test("JSON values that are no objects are no tool arguments", () => {
   const numbers = { ...good, toolArguments: ["7"] };

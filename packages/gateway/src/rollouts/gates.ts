@@ -10,7 +10,6 @@ export const gateNames = [
   "no_refusal",
   "contains",
   "latency",
-  "first_token",
   "within_ms",
 ] as const;
 
@@ -24,12 +23,10 @@ export interface ArmOutcome {
   /** Arguments of each tool call, as the model wrote them. */
   readonly toolArguments: readonly string[];
   readonly finishReason: string | undefined;
-  /** Undefined where it was not measured, such as for a copy whose answer was not streamed. */
-  readonly firstByteMs: number | undefined;
   readonly durationMs: number;
 }
 
-export interface GateSettings {
+interface GateSettings {
   readonly check: GateName;
   readonly ratio: number;
   readonly ms?: number | undefined;
@@ -41,9 +38,6 @@ export type SchemaCheck = (value: unknown) => boolean;
 
 /** From 0 to 1, of an answer by itself. */
 type ScoreAnswer = (answer: ArmOutcome, settings: GateSettings, isValid: SchemaCheck) => number;
-/** Times of which the shorter is better; undefined leaves the pair out. */
-type ReadTime = (answer: ArmOutcome) => number | undefined;
-
 const scores: Readonly<Partial<Record<GateName, ScoreAnswer>>> = {
   answered: () => 1,
   json_valid: ({ text }) => Number(parsedJson(text) !== undefined),
@@ -65,11 +59,6 @@ const scores: Readonly<Partial<Record<GateName, ScoreAnswer>>> = {
   within_ms: ({ durationMs }, { ms }) => Number(durationMs <= ms!),
 };
 
-const times: Readonly<Partial<Record<GateName, ReadTime>>> = {
-  latency: ({ durationMs }) => durationMs,
-  first_token: ({ firstByteMs }) => firstByteMs,
-};
-
 const refusal =
   /\bI(?:['\u2019]m| am) (?:sorry|unable)\b|\bI (?:can(?:not|['\u2019]t)|won['\u2019]t|am not able to) (?:help|assist|provide|do|answer|comply)\b/i;
 
@@ -83,7 +72,7 @@ function parsedJson(text: string): { readonly value: unknown } | undefined {
 
 /**
  * How much better the canary did, from -1 to 1; undefined where the pair says nothing to this gate. Arms are treated alike: an
- * arm that did not answer scores 0, whichever it is, so that outages of both favour neither. A time gate is whether the canary
+ * arm that did not answer scores 0, whichever it is, so that outages of both favour neither. `latency` is whether the canary
  * took longer than `ratio` times the primary, so its mean below 0 says that half of all requests do.
  */
 export function gateDifference(
@@ -92,18 +81,34 @@ export function gateDifference(
   canary: ArmOutcome,
   isValid: SchemaCheck = refuseSchema,
 ): number | undefined {
-  const time = times[settings.check];
-  if (time !== undefined) {
+  if (settings.check === "latency") {
     if (!primary.isAnswered || !canary.isAnswered) return undefined;
-    const [ours, theirs] = [time(primary), time(canary)];
-    if (ours === undefined || theirs === undefined) return undefined;
-    return theirs > ours * settings.ratio ? -1 : 1;
+    return canary.durationMs > primary.durationMs * settings.ratio ? -1 : 1;
   }
   const score = scores[settings.check]!;
   const of = (answer: ArmOutcome): number => (answer.isAnswered ? score(answer, settings, isValid) : 0);
   return of(canary) - of(primary);
 }
 
+/** From 0 to 1, of an answer by itself. */
+export function answerScore(
+  check: Exclude<GateName, "latency" | "within_ms" | "contains">,
+  answer: ArmOutcome,
+  isValid: SchemaCheck = refuseSchema,
+): number {
+  return answer.isAnswered ? scores[check]!(answer, { check, ratio: 1 }, isValid) : 0;
+}
+
 function refuseSchema(): never {
   throw new OctavoError("internal_error", "A gate compares with a schema that was not compiled.");
+}
+
+/** What stages can tell: a mirror's answers are not read, and of a race only one answer is there. */
+const observedBy: Readonly<Record<string, ReadonlySet<GateName>>> = {
+  mirror: new Set(["answered", "latency", "within_ms"]),
+  race: new Set(["answered"]),
+};
+
+export function isObserved(mode: string, check: GateName): boolean {
+  return observedBy[mode]?.has(check) ?? true;
 }

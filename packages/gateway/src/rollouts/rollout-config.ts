@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { timeSpan } from "../config/fields.js";
 import { gateNames } from "./gates.js";
 
 const share = z.number().gt(0).max(1);
@@ -16,8 +17,8 @@ const stageSchema = z.strictObject({
   min_pairs: z.int().min(1).default(100),
   /** Pairs after which a stage that could not be left is held, for a person to decide. */
   max_pairs: z.int().min(1).default(5000),
-  /** Seconds that a stage lasts at least. */
-  min_seconds: z.number().min(0).default(0),
+  /** How long a stage lasts at least. */
+  min_time: timeSpan.default(0),
 });
 
 const gateSchema = z.strictObject({
@@ -28,7 +29,7 @@ const gateSchema = z.strictObject({
   margin: z.number().gt(0).lt(1).default(0.02),
   /** Rolls back where it is shown to be more than this below. */
   tolerance: z.number().min(0).lt(1).default(0),
-  /** Of `latency` and `first_token`: how many times the primary's time the canary may take. */
+  /** Of `latency`: how many times the primary's time the canary may take. */
   ratio: z.number().min(1).max(100).default(1.25),
   /** Of `within_ms`: the time in which an answer has to be there. */
   ms: z.number().gt(0).optional(),
@@ -57,13 +58,13 @@ export const rolloutSchema = z
       .min(1)
       .max(20)
       .default([
-        { mode: "shadow", share: 0.2, min_pairs: 100, max_pairs: 5000, min_seconds: 0 },
+        { mode: "shadow", share: 0.2, min_pairs: 100, max_pairs: 5000, min_time: 0 },
         ...[0.01, 0.05, 0.25, 1].map((part) => ({
           mode: "canary" as const,
           share: part,
           min_pairs: 100,
           max_pairs: 5000,
-          min_seconds: 0,
+          min_time: 0,
         })),
       ]),
     /** Part of the requests in `canary` stages that both arms answer; the client gets its own arm's answer. */

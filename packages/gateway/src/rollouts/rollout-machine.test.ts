@@ -112,7 +112,7 @@ test("what shows neither is held, stays where it is, and is rolled back when har
 });
 
 test("a stage lasts its time", () => {
-  const config = configOf({ stages: [{ share: 0.01, min_seconds: 60 }, { share: 1 }] });
+  const config = configOf({ stages: [{ share: 0.01, min_time: "60s" }, { share: 1 }] });
   const { state } = run(config, pairs(1000, 0, 1, 59_999));
   assert.equal(state.stage, 0);
   const { decisions } = run(config, [{ type: "tick", atMs: 60_000 }], state);
@@ -161,7 +161,7 @@ test("a state that was stored goes on as if it had not been, and events replay t
 });
 
 test("gates without a word in a pair wait, and keep a stage from being left", () => {
-  const config = configOf({ gates: [{ check: "answered" }, { check: "first_token" }] });
+  const config = configOf({ gates: [{ check: "answered" }, { check: "latency" }] });
   const events = Array.from({ length: 500 }, (): RolloutEvent => ({
     type: "pair",
     atMs: 0,

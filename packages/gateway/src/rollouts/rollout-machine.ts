@@ -5,6 +5,7 @@ import {
   type MeanEvidence,
   noMeanEvidence,
 } from "@octavo/statistics";
+import { isObserved } from "./gates.js";
 import type { RolloutConfig } from "./rollout-config.js";
 
 /** `held`: stays at its stage until a person decides; it is rolled back by evidence all the same. */
@@ -148,7 +149,7 @@ function decide(config: RolloutConfig, state: RolloutState, atMs: number): Rollo
   }
   if (state.status !== "running") return { state, decision: undefined };
   const stage = config.stages[state.stage]!;
-  const isLongEnough = atMs - state.stageSinceMs >= stage.min_seconds * 1000;
+  const isLongEnough = atMs - state.stageSinceMs >= stage.min_time;
   if (state.stagePairs >= stage.min_pairs && isLongEnough && isFit(config, state)) {
     return advance(
       config,
@@ -165,10 +166,12 @@ function decide(config: RolloutConfig, state: RolloutState, atMs: number): Rollo
   return { state, decision: undefined };
 }
 
-/** Gates that compare times wait for both arms' times; a stage that only mirrors still has them. */
+/** By every gate of which the stage can tell. */
 function isFit(config: RolloutConfig, state: RolloutState): boolean {
+  const { mode } = config.stages[state.stage]!;
   return gateKeys(config).every(
     (gate, index) =>
+      !isObserved(mode, config.gates[index]!.check) ||
       fitOf(config, index, state.gates[gate]?.fit ?? noMeanEvidence).value >= 1 / config.promote_alpha,
   );
 }

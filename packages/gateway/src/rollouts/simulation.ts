@@ -61,7 +61,6 @@ function simulatePair(
     text: (isShared ? luck : random.uniform()) < arm.jsonValid ? '{"ok":true}' : '{"ok":tru',
     toolArguments: [],
     finishReason: "stop",
-    firstByteMs: undefined,
     durationMs: arm.medianMs * length * Math.exp(0.3 * random.normal()),
   });
   return [outcome(primary), outcome(canary)];
