@@ -18,7 +18,7 @@ const allowed = {
   tracing: ["protocol"],
   server: ["protocol", "text", "kernels", "artifacts", "engine", "tracing"],
   gateway: ["protocol", "statistics", "text", "tracing"],
-  evals: ["protocol", "statistics", "report", "text"],
+  evals: ["protocol", "statistics", "text", "report"],
   studio: ["protocol", "statistics", "report", "text", "kernels", "artifacts", "engine"],
   loadtest: ["protocol", "statistics"],
   cli: [

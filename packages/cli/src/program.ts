@@ -25,6 +25,10 @@ export const commandTree: CommandGroup = {
   summary: "LLM serving for TypeScript that proves what it serves",
   commands: {
     serve: leaf("serve a model over an OpenAI-compatible API", () => import("./commands/serve.js")),
+    gateway: leaf(
+      "route, protect and account for calls in front of any number of servers",
+      () => import("./commands/gateway.js"),
+    ),
     plan: leaf(
       "what serving a model takes: bytes by format, sequences that fit, roofline speeds, cost",
       () => import("./commands/plan.js"),
@@ -78,6 +82,7 @@ export const commandTree: CommandGroup = {
             ),
           },
         },
+        score: leaf("score the answers that spans recorded", () => import("./commands/eval-score.js")),
         worker: leaf("score answers from a queue until stopped", () => import("./commands/eval-worker.js")),
       },
     },

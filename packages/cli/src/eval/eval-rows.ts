@@ -54,6 +54,19 @@ export function evaluatorOf(text: string): unknown {
   }
 }
 
+/** Recorded calls: the `content` folder of a trace store, OTLP bodies, exports. */
+export const spanRows = inGroup("Spans", {
+  spans: option.texts(
+    "--spans <file...>",
+    "recorded calls with their content: files (JSON, JSON lines, Parquet) or folders of them",
+  ),
+  owner: option.text("--owner <name>", "read spans of this owner only, such as 'tenant acme' or 'key 0'", {
+    defaultText: "all",
+  }),
+});
+
+export type SpanFlags = ResolvedOptions<typeof spanRows>;
+
 /** The servers under test and the cases. */
 export const targetRows = {
   ...inGroup("Targets", {
@@ -78,7 +91,11 @@ export const targetRows = {
       "cases: JSON lines, JSON, CSV, Parquet or a benchmark's own files",
     ),
     ...datasetRows,
-    cases: option.integer("--cases <n>", "take the first n of each dataset", { min: 1 }),
+    cases: option.integer(
+      "--cases <n>",
+      "score a sample of n of each dataset, each kind of case with its share",
+      { min: 1 },
+    ),
     evaluator: option.texts(
       "--evaluator <name...>",
       'scores answers; octavo eval list has the names. With options: \'{"name": "contains", "options": {...}}\'',

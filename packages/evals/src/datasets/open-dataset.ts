@@ -3,6 +3,7 @@ import { isCaseField, knownCaseFields } from "./case-record.js";
 import { csvDataset } from "./csv.js";
 import type { Dataset } from "./dataset.js";
 import { type DatasetFormat, detectFormat } from "./dataset-format.js";
+import { spanDataset } from "../spans/span-dataset.js";
 import { bfclDataset } from "./formats/bfcl.js";
 import { hleDataset } from "./formats/hle.js";
 import { longBenchDataset } from "./formats/longbench-v2.js";
@@ -21,6 +22,8 @@ export interface OpenDatasetOptions {
   readonly delimiter?: string;
   /** The file of golds, for BFCL. */
   readonly answers?: string;
+  /** Of recorded spans, those of this owner, such as `tenant acme`, `key 0` or `anyone`. */
+  readonly owner?: string;
   /** A sample of so many cases, each kind with its share. */
   readonly limit?: number;
   /** Of the sample. Default 1. */
@@ -32,6 +35,7 @@ const formatsThatTake = {
   columns: ["csv", "parquet"],
   delimiter: ["csv"],
   answers: ["bfcl"],
+  owner: ["spans"],
 } as const satisfies Record<string, readonly DatasetFormat[]>;
 
 /**
@@ -75,7 +79,7 @@ function checkOptions(path: string, format: DatasetFormat, options: OpenDatasetO
 function openFormat(
   path: string,
   format: DatasetFormat,
-  { columns, delimiter, answers }: OpenDatasetOptions,
+  { columns, delimiter, answers, owner }: OpenDatasetOptions,
 ): Dataset | Promise<Dataset> {
   switch (format) {
     case "jsonl":
@@ -96,6 +100,8 @@ function openFormat(
       return hleDataset(path);
     case "bfcl":
       return bfclDataset(path, answers === undefined ? {} : { answers });
+    case "spans":
+      return spanDataset(path, owner === undefined ? {} : { owner });
     case "promptfoo":
       throw new OctavoError(
         "dataset_invalid",

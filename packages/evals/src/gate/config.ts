@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { isRecord, OctavoError } from "@octavo/protocol";
 import { z } from "zod";
 import { type CheckName, checkNames } from "../checks/table.js";
 import { datasetFormats } from "../datasets/dataset-format.js";
@@ -21,6 +21,19 @@ const target = z.strictObject({
   headers: z.record(z.string(), z.string()).optional(),
 });
 
+/** Answers that spans recorded, to be scored as they are: of datasets that are spans. */
+const recorded = z.strictObject({ recorded: z.literal(true) });
+
+const scoredTarget = z
+  .unknown()
+  .transform((written, context): z.output<typeof target> | z.output<typeof recorded> => {
+    const schema = isRecord(written) && "recorded" in written ? recorded : target;
+    const parsed = schema.safeParse(written);
+    if (parsed.success) return parsed.data;
+    for (const issue of parsed.error.issues) context.addIssue({ ...issue });
+    return z.NEVER;
+  });
+
 const dataset = z.strictObject({
   path: z.string(),
   /** Undefined: detected from the content. */
@@ -32,6 +45,8 @@ const dataset = z.strictObject({
   delimiter: z.string().optional(),
   /** The file of golds, for BFCL. */
   answers: z.string().optional(),
+  /** Of spans, those of this owner. */
+  owner: z.string().optional(),
 });
 
 const judge = target.extend({
@@ -74,8 +89,8 @@ const configSchema = z.strictObject({
     })
     .prefault({}),
   targets: z.strictObject({
-    candidate: target,
-    baseline: target.optional(),
+    candidate: scoredTarget,
+    baseline: scoredTarget.optional(),
     replicas: z.array(target).optional(),
     /** A command that starts one more replica; `{port}` is where it is to listen. */
     start_replica: z.array(z.string()).min(1).optional(),
@@ -108,7 +123,8 @@ const configSchema = z.strictObject({
 });
 
 export type GateConfigFile = z.output<typeof configSchema>;
-export type TargetConfig = GateConfigFile["targets"]["candidate"];
+export type TargetConfig = z.output<typeof target>;
+export type ScoredTargetConfig = GateConfigFile["targets"]["candidate"];
 
 /** An assertion of the file with where it stands. */
 export interface GateAssertion {

@@ -10,7 +10,14 @@ import { selfJudgingWarning } from "../judges/self-judging.js";
 import type { EvaluationPlan, PlannedTarget } from "./run-evaluation.js";
 import { OpenAiTarget } from "../targets/openai-target.js";
 import type { Target } from "../targets/target.js";
-import type { GateConfig, GateConfigFile, GateVocabulary, TargetConfig } from "../gate/config.js";
+import { recordedTarget } from "../spans/span-dataset.js";
+import type {
+  GateConfig,
+  GateConfigFile,
+  GateVocabulary,
+  ScoredTargetConfig,
+  TargetConfig,
+} from "../gate/config.js";
 
 /** What the checks' and evaluators' tables allow in a configuration. */
 export const evaluationVocabulary: GateVocabulary = {
@@ -48,9 +55,12 @@ export async function planEvaluation(
   const { file } = config;
   const planned = (
     name: string,
-    target: TargetConfig,
+    target: ScoredTargetConfig,
     path: readonly PropertyKey[],
-  ): Promise<PlannedTarget> => planTarget(config, name, target, path, environment, signal);
+  ): Promise<PlannedTarget> =>
+    "recorded" in target
+      ? Promise.resolve(plannedRecorded(name))
+      : planTarget(config, name, target, path, environment, signal);
   const candidate = await planned("candidate", file.targets.candidate, ["targets", "candidate"]);
   const baseline =
     file.targets.baseline && (await planned("baseline", file.targets.baseline, ["targets", "baseline"]));
@@ -58,7 +68,12 @@ export async function planEvaluation(
   for (const [index, replica] of (file.targets.replicas ?? []).entries())
     replicas.push(await planned(`replica-${index + 1}`, replica, ["targets", "replicas", index]));
   const judge = await makeJudge(config, environment, signal);
-  const command = file.targets.start_replica;
+  const { candidate: written, start_replica: command } = file.targets;
+  if ("recorded" in written && config.checks.length > 0)
+    throw config.source.problem(
+      ["targets", "candidate"],
+      "checks send requests of their own, which recorded answers cannot answer: run them with eval check --spans",
+    );
   const evaluators = evaluatorTable.create(file.evaluators, judge === undefined ? {} : { judge });
   const judges = new Set(evaluators.map(({ judge: name }) => name));
   return {
@@ -68,17 +83,11 @@ export async function planEvaluation(
     baseline,
     replicas,
     startReplica:
-      command === undefined || startReplica === undefined
+      command === undefined || startReplica === undefined || "recorded" in written
         ? undefined
         : () =>
             startReplica(command, (baseUrl) =>
-              targetOf(
-                config,
-                "replica-late",
-                { ...file.targets.candidate, base_url: baseUrl },
-                [],
-                environment,
-              ),
+              targetOf(config, "replica-late", { ...written, base_url: baseUrl }, [], environment),
             ),
     datasets: await Promise.all(
       Object.entries(file.datasets).map(([name, dataset]) =>
@@ -106,6 +115,10 @@ export async function planEvaluation(
       (name) => selfJudgingWarning(name, [candidate.model, baseline?.model]) ?? [],
     ),
   };
+}
+
+function plannedRecorded(name: string): PlannedTarget {
+  return { target: recordedTarget(name), url: "recorded spans", model: undefined };
 }
 
 async function planTarget(

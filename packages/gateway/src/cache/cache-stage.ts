@@ -73,7 +73,7 @@ class CacheStage implements Stage {
     const { models, requests } = this.#config;
     if (!cacheable.has(operation) || (models !== undefined && !models.includes(ledger.requestedModel)))
       return undefined;
-    const control = String(headers["cache-control"] ?? "").toLowerCase();
+    const control = (headers["cache-control"] ?? "").toLowerCase();
     const isSample = generating.has(operation) && body.fields["temperature"] !== 0;
     if (control.includes("no-store") || (requests === "deterministic" && isSample)) {
       ledger.cache = "bypass";

@@ -12,9 +12,9 @@ import type {
   WholeAnswer,
 } from "../exchange/stage.js";
 import { compileSchema } from "../guardrails/verdict-rules.js";
-import { outcomeOf } from "../rollouts/arm-outcome.js";
+import { armOutcome } from "../rollouts/arm-outcome.js";
 import { answerScore, type SchemaCheck } from "../rollouts/gates.js";
-import { CascadeReport } from "./cascade-report.js";
+import { CascadeAccount } from "./cascade-account.js";
 import { answerConfidence } from "./confidence.js";
 
 const arm = z.strictObject({ target: configName, model: configName.optional() });
@@ -64,7 +64,7 @@ type CascadeConfig = z.output<typeof cascadeSchema>;
 
 class ActiveCascade {
   readonly config: CascadeConfig;
-  readonly report: CascadeReport;
+  readonly report: CascadeAccount;
   readonly #context: StageContext;
   readonly #isValid: SchemaCheck | undefined;
   readonly #cheap: PlannedAttempt;
@@ -77,7 +77,7 @@ class ActiveCascade {
       config.schema === undefined ? undefined : compileSchema(config.schema, `cascades: ${config.model}`);
     this.#cheap = { target: config.cheap.target, model: config.cheap.model ?? config.model };
     this.#strong = { target: config.strong.target, model: config.strong.model ?? config.model };
-    this.report = new CascadeReport(context.nowMs(), { machineUsdPerHour: config.machine_usd_per_hour });
+    this.report = new CascadeAccount(context.nowMs(), { machineUsdPerHour: config.machine_usd_per_hour });
   }
 
   onRequest(exchange: Exchange): StageHooks {
@@ -103,7 +103,7 @@ class ActiveCascade {
   }
 
   #whyNot(answer: WholeAnswer): string | undefined {
-    const outcome = outcomeOf(answer);
+    const outcome = armOutcome(answer);
     const failed = this.config.checks.find((check) => answerScore(check, outcome, this.#isValid) < 1);
     if (failed !== undefined) return failed;
     const { min_confidence: least } = this.config;
@@ -118,7 +118,7 @@ class ActiveCascade {
     const first = attempts.find((attempt) => this.#isCheap(attempt));
     if (first === undefined || signal.aborted) return;
     const isEscalated = winner !== undefined && !this.#isCheap(winner);
-    const reason = judged ?? (isEscalated ? String(first.outcome) : undefined);
+    const reason = judged ?? (isEscalated ? first.outcome : undefined);
     const cost = (isCheap: boolean): number =>
       attempts
         .filter((attempt) => this.#isCheap(attempt) === isCheap)

@@ -1,6 +1,6 @@
 import { OctavoError } from "@octavo/protocol";
-import { unmasked } from "@octavo/text/detection/attacks";
-import { type ScannedPiece, StreamScanner, type StreamPatterns } from "@octavo/text/detection/stream-scanner";
+import { unmasked } from "@octavo/text/sensitive/attacks";
+import { type ScannedPiece, StreamScanner, type StreamPatterns } from "@octavo/text/sensitive/stream-scanner";
 import type { GuardrailRecord, LedgerEntry } from "../exchange/ledger-entry.js";
 import type { FindingRule, GuardrailRule } from "./guardrail-config.js";
 import { mergePatterns, patternsOf } from "./rule-patterns.js";
@@ -85,7 +85,7 @@ export class RuledText {
       const { kind } = this.#group.patterns.patterns[found]!.detector;
       noteRule(this.#ledger, rule, this.#direction, rule.action, kind);
       if (rule.action === "block") throw blocked(rule, this.#direction, kind);
-      passed += rule.action === "redact" ? `[${kind.toUpperCase()}]` : text;
+      passed += rule.action === "redact" ? `[${kind}]` : text;
     }
     return passed;
   }

@@ -87,7 +87,7 @@ test("what is redacted is cut out wherever a model would read it", async () => {
   await request([{ check: "secrets", action: "redact" }], exchange);
   const { fields } = exchange.body;
   assert.ok(!JSON.stringify(fields).includes(secret));
-  assert.equal(JSON.stringify(fields).split("[GITHUB_TOKEN]").length - 1, 5);
+  assert.equal(JSON.stringify(fields).split("[github_token]").length - 1, 5);
   assert.equal(fields["max_tokens"], 5);
   const clean = said("nothing here");
   await request([{ check: "secrets", action: "redact" }], clean);
@@ -189,7 +189,7 @@ test("a pattern that could wait forever fails as its rule says", async () => {
     ],
     [...long, " a@b.com"],
   );
-  assert.equal(among.out, `${long.join("")} [EMAIL]`, "other rules go on");
+  assert.equal(among.out, `${long.join("")} [email]`, "other rules go on");
   assert.equal((await answer([rule], ["BEGIN and END"])).error, "guardrail_blocked");
 });
 

@@ -1,14 +1,14 @@
 import { OctavoError } from "@octavo/protocol";
-import { codeInjectionDetectors, promptInjectionDetectors } from "@octavo/text/detection/attacks";
-import { partialPattern } from "@octavo/text/detection/partial-pattern";
-import type { PatternDetector } from "@octavo/text/detection/pattern-detector";
-import { personalDataDetectors } from "@octavo/text/detection/personal-data";
-import { secretDetectors } from "@octavo/text/detection/secrets";
+import { codeInjectionDetectors, promptInjectionDetectors } from "@octavo/text/sensitive/attacks";
+import { partialPattern } from "@octavo/text/sensitive/partial-pattern";
+import type { PatternDetector } from "@octavo/text/sensitive/detect";
+import { personalDataDetectors } from "@octavo/text/sensitive/personal-data";
+import { secretDetectors } from "@octavo/text/sensitive/secrets";
 import {
   type StreamPattern,
   type StreamPatterns,
   streamPatterns,
-} from "@octavo/text/detection/stream-scanner";
+} from "@octavo/text/sensitive/stream-scanner";
 import { RE2JS } from "re2js";
 import type { FindingRule } from "./guardrail-config.js";
 

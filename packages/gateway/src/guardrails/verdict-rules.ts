@@ -5,7 +5,7 @@ import { z } from "zod";
 import type { Exchange } from "../exchange/exchange.js";
 import type { GuardrailRecord } from "../exchange/ledger-entry.js";
 import type { StageContext } from "../exchange/stage.js";
-import { answerText } from "../rollouts/arm-outcome.js";
+import { contentText } from "../rollouts/arm-outcome.js";
 import type { GuardrailRule, VerdictRule } from "./guardrail-config.js";
 
 /** What a rule says of a whole text: why it is not allowed, and with what it is replaced. */
@@ -154,7 +154,7 @@ async function byJudge(
     },
     signal: AbortSignal.any([AbortSignal.timeout(timeout), signal]),
   });
-  const [word] = /\b(?:yes|no)\b/i.exec(answerText(answer.json)) ?? [];
+  const [word] = /\b(?:yes|no)\b/i.exec(contentText(answer.json)) ?? [];
   if (word === undefined) throw new OctavoError("guardrail_unavailable", "its judge said neither yes nor no");
   return word.toLowerCase() === "yes" ? { reason: "the judge says so" } : {};
 }

@@ -32,8 +32,9 @@ export function makeCall(exchange: LiveExchange, options: CallOptions): WireCall
   if (continuation !== undefined && isResumable(exchange, target)) {
     added["return_token_ids"] = true;
     if (fields["seed"] === undefined || fields["seed"] === null) added["seed"] = continuation.seed;
-    if (continuation.tokenIds.length > 0)
-      added["octavo"] = { ...asRecord(fields["octavo"]), emitted_token_ids: continuation.tokenIds };
+    // the last one may have ended the answer; it is computed again
+    const emitted = continuation.tokenIds.slice(0, -1);
+    if (emitted.length > 0) added["octavo"] = { ...asRecord(fields["octavo"]), emitted_token_ids: emitted };
   }
   if (target.row.priority && priority !== 0 && fields["priority"] === undefined) added["priority"] = priority;
   const isAsItCame = !body.isChanged && !Object.keys(added).some((name) => Object.hasOwn(fields, name));

@@ -3,17 +3,17 @@ import type { WholeAnswer } from "../exchange/stage.js";
 import type { ArmOutcome } from "./gates.js";
 
 /** The first choice's text, of a chat answer or a completion. */
-export function answerText(json: JsonFields): string {
+export function contentText(json: JsonFields): string {
   const [choice] = asObjects(json["choices"]);
   return asString(asRecord(choice?.["message"])["content"]) ?? asString(choice?.["text"]) ?? "";
 }
 
-export function outcomeOf({ status, json, durationMs }: WholeAnswer): ArmOutcome {
+export function armOutcome({ status, json, durationMs }: WholeAnswer): ArmOutcome {
   const [choice] = asObjects(json["choices"]);
   const calls = asObjects(asRecord(choice?.["message"])["tool_calls"]);
   return {
     isAnswered: status >= 200 && status < 300,
-    text: answerText(json),
+    text: contentText(json),
     toolArguments: calls.map((call) => asString(asRecord(call["function"])["arguments"]) ?? ""),
     finishReason: asString(choice?.["finish_reason"]),
     durationMs,

@@ -11,7 +11,7 @@ import type {
   WholeAnswer,
 } from "../exchange/stage.js";
 import { compileSchema } from "../guardrails/verdict-rules.js";
-import { noOutcome, outcomeOf } from "./arm-outcome.js";
+import { noOutcome, armOutcome } from "./arm-outcome.js";
 import { cohortPosition } from "./cohort.js";
 import { type ArmOutcome, gateDifference, isObserved, type SchemaCheck } from "./gates.js";
 import { raceArms } from "./race.js";
@@ -157,7 +157,7 @@ class ActiveRollout {
     const startedMs = this.#context.nowMs();
     return this.#context
       .call({ ...arm, operation: exchange.operation, body, signal })
-      .then((answer) => outcomeOf(answer))
+      .then((answer) => armOutcome(answer))
       .catch(() => noOutcome(this.#context.nowMs() - startedMs));
   }
 
@@ -166,7 +166,7 @@ class ActiveRollout {
     const won = await raceArms(arms, exchange, this.#context);
     if (won === undefined) return this.#answeredBy(exchange, "primary", [arms.primary]);
     exchange.ledger.cohort = { rollout: this.config.name, arm: won.arm };
-    const own = outcomeOf(won.answer);
+    const own = armOutcome(won.answer);
     this.#observe(...ordered(won.arm, own, won.loserFailed ? noOutcome(0) : own), "race");
     return { answer: { status: won.answer.status, json: won.answer.json } };
   }
@@ -239,7 +239,7 @@ function isTargetFailure({ ledger, signal }: Exchange): boolean {
 function ownOutcome(answer: WholeAnswer, config: RolloutConfig, arm: Arm): ArmOutcome {
   const { target, model } = armsOf(config)[arm];
   const isOwn = answer.target === target && answer.model === model;
-  return isOwn ? outcomeOf(answer) : noOutcome(answer.durationMs);
+  return isOwn ? armOutcome(answer) : noOutcome(answer.durationMs);
 }
 
 const commandSchema = z.strictObject({

@@ -1,8 +1,11 @@
-import { detectPatterns, type PatternDetector } from "@octavo/text/detection/pattern-detector";
+import { detect, type PatternDetector } from "@octavo/text/sensitive/detect";
 import { z } from "zod";
 import type { EvaluatorInput, Sample } from "../evaluator.js";
 import { verdict } from "../outcomes.js";
 import { defineEvaluator, type EvaluatorEntry } from "../registry.js";
+
+/** Further findings are not collected: the verdict stands. */
+const maxFindings = 1000;
 
 type TextKind = "output" | "input" | "context";
 
@@ -40,7 +43,7 @@ export function detectorEvaluator(
         inputs: inputsOf(read),
         score(sample) {
           const counts: Record<string, number> = {};
-          for (const { kind } of detectPatterns(prepare(textsOf[read](sample)), chosen)) {
+          for (const { kind } of detect(prepare(textsOf[read](sample)), chosen, maxFindings)) {
             counts[kind] = (counts[kind] ?? 0) + 1;
           }
           const found = Object.entries(counts).map(([kind, count]) => `${count} ${kind}`);

@@ -1,4 +1,4 @@
-import type { PatternDetector } from "./pattern-detector.js";
+import type { PatternDetector } from "./detect.js";
 
 /** Values that stand for a secret in examples. */
 const placeholder =

@@ -1,5 +1,5 @@
 import { partialPattern } from "./partial-pattern.js";
-import { aroundCharacters, isConfirmed, mayMatch, type PatternDetector } from "./pattern-detector.js";
+import { aroundCharacters, isConfirmed, mayMatch, type PatternDetector } from "./detect.js";
 
 /** What a scanner looks for. Engines of patterns differ; what they tell is the same. */
 export interface StreamPattern {

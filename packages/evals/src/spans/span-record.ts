@@ -27,6 +27,13 @@ const sides: Readonly<Record<string, "client" | "server">> = {
 };
 const failedStatus: ReadonlySet<string> = new Set(["2", "STATUS_CODE_ERROR", "ERROR"]);
 
+/** Whether a value is a span or a body of them, to tell files of spans from files of cases. */
+export function isSpanValue(value: unknown): boolean {
+  const object = asObject(value);
+  if (object === undefined || object["messages"] !== undefined) return false;
+  return Array.isArray(object["resourceSpans"]) || spanRecords(object).length > 0;
+}
+
 /**
  * The spans of one JSON value: an OTLP body (`resourceSpans`), a row of Octavo's local store, a span with a map or a list of
  * attributes (as OpenTelemetry's SDKs print them), or a list of any of these. What is none of them has no spans.

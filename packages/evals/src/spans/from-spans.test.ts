@@ -6,7 +6,7 @@ import test from "node:test";
 import { OctavoError } from "@octavo/protocol";
 import { parquetWriteFile } from "hyparquet-writer";
 import { observationsFromSpans } from "./from-spans.js";
-import type { Observation } from "../observation.js";
+import type { Observation } from "../checks/observation.js";
 import { gatherSpans } from "./gather-spans.js";
 import { readSpans } from "./read-spans.js";
 
@@ -270,11 +270,14 @@ test("spans of a Parquet file are read group by group, whole numbers of 64 bits 
       (await gatherSpans(files)).map(({ condition }) => condition),
       [...numbers.map(() => "baseline"), ...numbers.map(() => "candidate")],
     );
-    await assert.rejects(gatherSpans(files, { calls: 49, characters: 1e9 }), {
+    await assert.rejects(gatherSpans(files, { limits: { calls: 49, characters: 1e9 } }), {
       code: "dataset_invalid",
       message: /spans\.parquet: more than 49 calls, which are held in memory: give a part/,
     });
-    await assert.rejects(gatherSpans(files, { calls: 50, characters: 100 }), /more than 100 characters/);
+    await assert.rejects(
+      gatherSpans(files, { limits: { calls: 50, characters: 100 } }),
+      /more than 100 characters/,
+    );
   } finally {
     await rm(folder, { recursive: true });
   }

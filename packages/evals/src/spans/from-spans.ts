@@ -1,13 +1,21 @@
 import { definedFields } from "@octavo/protocol";
-import type { Observation, ObservedSlowGap } from "../observation.js";
+import { outputOf } from "../checks/collecting/from-answer.js";
+import type { Observation, ObservedSlowGap } from "../checks/observation.js";
 import { callMarks, type Fact, factNames, type FactNames, scorePrefix } from "./fact-names.js";
+import { recordedContent } from "./recorded-content.js";
 import { type SpanRecord, spanRecords } from "./span-record.js";
 
-export interface SpanReading {
-  /** Of spans that do not say theirs (`octavo.condition`). */
-  readonly condition: string;
+/** Which spans are read. */
+export interface SpanSelection {
   /** Only spans of this side, where both a client and its server wrote one. Default: all. */
   readonly side?: "client" | "server";
+  /** Only spans of this owner, such as `tenant acme`, `key 0` or `anyone`. Default: all. */
+  readonly owner?: string | undefined;
+}
+
+export interface SpanReading extends SpanSelection {
+  /** Of spans that do not say theirs (`octavo.condition`). */
+  readonly condition: string;
 }
 
 /**
@@ -15,13 +23,27 @@ export interface SpanReading {
  * store, or as SDKs print them. Spans that are not calls of a model that writes text are left out.
  */
 export function observationsFromSpans(value: unknown, reading: SpanReading): readonly Observation[] {
-  return spanRecords(value).flatMap((span) => {
-    const isOther = reading.side !== undefined && span.side !== undefined && span.side !== reading.side;
-    return isOther || !isCall(span) ? [] : [observationOf(span, reading.condition)];
-  });
+  return wantedCalls(value, reading).map((span) => observationOf(span, reading.condition));
 }
 
-function isCall({ facts }: SpanRecord): boolean {
+/** The spans of one JSON value that are calls of a model that writes text, of the owner and side that are read. */
+export function wantedCalls(value: unknown, reading: SpanSelection): readonly SpanRecord[] {
+  return spanRecords(value).filter((span) => isCall(span) && isWanted(span, reading));
+}
+
+export function isWanted(span: SpanRecord, { side, owner }: SpanSelection): boolean {
+  if (side !== undefined && span.side !== undefined && span.side !== side) return false;
+  return owner === undefined || ownerOfSpan(span) === owner;
+}
+
+/** Spans that do not name their owner are their tenant's. */
+export function ownerOfSpan({ facts }: SpanRecord): string {
+  const tenant = textOf(facts, factNames.tenant);
+  return textOf(facts, factNames.owner) ?? (tenant === undefined ? "anyone" : `tenant ${tenant}`);
+}
+
+/** Whether it is a call of a model that writes text. */
+export function isCall({ facts }: SpanRecord): boolean {
   const marks = Object.entries(callMarks).filter(([name]) => facts.has(name));
   if (marks.length > 0) return marks.some(([name, kinds]) => kinds.has(String(facts.get(name))));
   // some spans of the guides have nothing but the facts themselves
@@ -30,7 +52,7 @@ function isCall({ facts }: SpanRecord): boolean {
   );
 }
 
-function observationOf(span: SpanRecord, condition: string): Observation {
+export function observationOf(span: SpanRecord, condition: string): Observation {
   const { facts } = span;
   const number = (fact: Fact) => numberOf(facts, factNames[fact]);
   const text = (fact: Fact) => textOf(facts, factNames[fact]);
@@ -76,9 +98,15 @@ function observationOf(span: SpanRecord, condition: string): Observation {
     failureCode: text("failure") ?? (span.isError ? "error" : undefined),
     finishReason: text("finishReason"),
     scores: { ...scoresOf(facts), ...span.scores },
-    output: text("output"),
+    output: recordedOutput(facts) ?? text("output"),
     ...definedFields(recorded),
   };
+}
+
+/** The text and calls of the recorded answer, as they are compared. */
+function recordedOutput(facts: SpanRecord["facts"]): string | undefined {
+  const answered = recordedContent(facts)?.answered[0];
+  return answered && outputOf(answered);
 }
 
 function slowGapOf({ facts }: SpanRecord): ObservedSlowGap | undefined {
@@ -110,7 +138,7 @@ function tagsOf(facts: ReadonlyMap<string, unknown>): readonly string[] {
   return Array.isArray(value) ? value.filter((tag) => typeof tag === "string") : [];
 }
 
-function numberOf(facts: ReadonlyMap<string, unknown>, names: FactNames): number | undefined {
+export function numberOf(facts: ReadonlyMap<string, unknown>, names: FactNames): number | undefined {
   for (const name of names) {
     const [key, scale] = typeof name === "string" ? [name, 1] : [name.seconds, 1000];
     const value = facts.get(key);
@@ -121,7 +149,7 @@ function numberOf(facts: ReadonlyMap<string, unknown>, names: FactNames): number
 }
 
 /** The first entry of a list. */
-function textOf(facts: ReadonlyMap<string, unknown>, names: FactNames): string | undefined {
+export function textOf(facts: ReadonlyMap<string, unknown>, names: FactNames): string | undefined {
   for (const name of names) {
     const value: unknown = facts.get(typeof name === "string" ? name : name.seconds);
     const first: unknown = Array.isArray(value) ? value[0] : value;

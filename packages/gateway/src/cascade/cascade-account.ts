@@ -19,7 +19,7 @@ export interface CascadePrice {
 const mostReasons = 100;
 
 /** Whether answering by the cheap model first pays, counted over the calls of this process. */
-export class CascadeReport {
+export class CascadeAccount {
   readonly #startedMs: number;
   readonly #price: CascadePrice;
   #calls = 0;

@@ -12,7 +12,8 @@ export interface PatternDetector {
   readonly confirms?: (match: string, around: string) => boolean;
 }
 
-export interface DetectedSpan {
+/** Where a detector matched, in UTF-16 units. */
+interface Finding {
   readonly kind: string;
   readonly start: number;
   readonly end: number;
@@ -20,8 +21,6 @@ export interface DetectedSpan {
 
 /** Text on either side of a match that a check may read. */
 export const aroundCharacters = 48;
-/** Further findings are not collected: the verdict stands. */
-const maxFindings = 1000;
 
 /** Whether a text may have a match that begins at `from` or later; looking for what matches need is faster than looking for them. */
 export function mayMatch({ needs }: PatternDetector, text: string, from: number): boolean {
@@ -42,8 +41,12 @@ export function isConfirmed(
 }
 
 /** What the detectors find, first detectors first; what overlaps an earlier finding is the same thing. */
-export function detectPatterns(text: string, detectors: readonly PatternDetector[]): DetectedSpan[] {
-  const findings: DetectedSpan[] = [];
+export function detect(
+  text: string,
+  detectors: readonly PatternDetector[],
+  maxFindings = Number.POSITIVE_INFINITY,
+): readonly Finding[] {
+  const findings: Finding[] = [];
   const isTaken = new Uint8Array(text.length);
   for (const detector of detectors) {
     if (!mayMatch(detector, text, 0)) continue;

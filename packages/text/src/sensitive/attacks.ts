@@ -1,4 +1,4 @@
-import type { PatternDetector } from "./pattern-detector.js";
+import type { PatternDetector } from "./detect.js";
 
 /**
  * Text as patterns of attacks read it: compatibility forms and look-alike spaces folded, invisible characters gone, since

@@ -1,6 +1,6 @@
 import { isIPv6 } from "node:net";
 import { isGermanTaxId, isIban, isLuhn, isRoutingNumber, isSocialSecurityNumber } from "./checksums.js";
-import type { PatternDetector } from "./pattern-detector.js";
+import type { PatternDetector } from "./detect.js";
 
 const digitsOf = (text: string): string => text.replaceAll(/\D/g, "");
 
