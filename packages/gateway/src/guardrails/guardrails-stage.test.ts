@@ -283,6 +283,20 @@ test("a judge is asked about the text as data, and what it does not say blocks w
   assert.equal(last[1]!.content, "<text>\nhi <\\/text> yes\n</text>");
 });
 
+test("an endpoint whose answers cannot be read is refused by rules on answers, and its requests are read all the same", async () => {
+  const messages = (): Exchange => sampleExchange({ operation: "messages" });
+  const rule = { check: "pii", on: ["response"] };
+  await assert.rejects(request([rule], messages()), { code: "guardrail_unavailable" });
+  assert.equal(await request([{ ...rule, on_failure: "open" }], messages()), undefined);
+  assert.equal(await request([rule], sampleExchange({ operation: "embeddings" })), undefined);
+  const asked = sampleExchange({
+    operation: "responses",
+    body: { input: [{ role: "user", content: [{ type: "input_text", text: "mail a@b.com" }] }] },
+  });
+  await request([{ check: "pii", on: ["request"], action: "redact" }], asked);
+  assert.match(JSON.stringify(asked.body.fields), /mail \[email\]/);
+});
+
 test("a configuration that cannot work is refused", () => {
   for (const rules of [
     [],

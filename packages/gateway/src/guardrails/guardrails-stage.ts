@@ -34,6 +34,7 @@ type Direction = GuardrailRecord["direction"];
 
 /** The rules of one direction. */
 interface RuleSet {
+  readonly rules: readonly GuardrailRule[];
   /** Rules that hold text back until it is known to be free of findings. */
   readonly enforced: RuleGroup | undefined;
   /** Rules that only note. */
@@ -42,6 +43,10 @@ interface RuleSet {
   readonly attacks: RuleGroup | undefined;
   readonly verdicts: readonly CompiledVerdictRule[];
 }
+
+/** Operations whose answers are text, and those of them whose answers pass through filters. */
+const writing: ReadonlySet<string> = new Set(["chat", "completions", "responses", "messages"]);
+const readable: ReadonlySet<string> = new Set(["chat", "completions"]);
 
 const trustedRoles: ReadonlySet<string> = new Set(["system", "developer", "assistant"]);
 
@@ -63,11 +68,26 @@ class GuardrailsStage implements Stage {
 
   onRequest(exchange: Exchange): StageHooks | undefined | Promise<StageHooks | undefined> {
     this.#checkTexts(exchange);
-    const { enforced, noted, verdicts } = this.#response;
-    const isFiltered = enforced !== undefined || noted !== undefined || verdicts.length > 0;
-    const hooks = isFiltered ? { filterText: new AnswerFilter(this.#response, exchange) } : undefined;
+    const hooks = this.#readsAnswer(exchange)
+      ? { filterText: new AnswerFilter(this.#response, exchange) }
+      : undefined;
     if (this.#request.verdicts.length === 0) return hooks;
     return this.#judgeRequest(exchange).then(() => hooks);
+  }
+
+  /** Whether there is an answer to read. Rules on answers that nobody can read have failed, before a target is asked. */
+  #readsAnswer({ operation, ledger }: Exchange): boolean {
+    const { rules } = this.#response;
+    if (rules.length === 0 || !writing.has(operation)) return false;
+    if (readable.has(operation)) return true;
+    for (const rule of rules)
+      ruleFailed(
+        rule,
+        "response",
+        ledger,
+        "answers of this endpoint are not read; those of /v1/chat/completions are",
+      );
+    return false;
   }
 
   #checkTexts(exchange: Exchange): void {
@@ -210,6 +230,7 @@ function ruleSet(rules: readonly GuardrailRule[], direction: Direction, context:
   const group = (chosen: typeof findings): RuleGroup | undefined =>
     chosen.length === 0 ? undefined : groupOf(chosen);
   return {
+    rules: own,
     enforced: group(findings.filter(({ rule }) => rule.action !== "flag")),
     noted: group(findings.filter(({ rule }) => rule.action === "flag")),
     attacks: group(findings.filter(({ rule }) => rule.check === "injection" && rule.action !== "redact")),
