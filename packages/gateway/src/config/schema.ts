@@ -2,6 +2,7 @@ import { z } from "zod";
 import { headerPrefixes } from "../ledger/answer-headers.js";
 import { strategyNames } from "../routing/strategies.js";
 import { stageDefinitions } from "../stages.js";
+import { storeSchema } from "../store/store-config.js";
 import { providerNames } from "../targets/providers.js";
 import { byteSize, configName, dollars, httpUrl, timeSpan } from "./fields.js";
 import { condition } from "./condition.js";
@@ -175,6 +176,7 @@ const configShape = {
       in_last_event: z.boolean().default(true),
     })
     .prefault({}),
+  store: storeSchema.prefault({}),
   /** `stdout`, a file, or `off`: one line of JSON per call. */
   access_log: z.string().min(1).default("stdout"),
   tracing: z

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { performance } from "node:perf_hooks";
+import { isDeepStrictEqual } from "node:util";
 import { OctavoError } from "@octavo/protocol";
 import { childContext, parseTraceContext } from "@octavo/tracing";
 import type { GatewayConfig } from "../config/schema.js";
@@ -15,6 +16,7 @@ import { GatewayMetrics } from "../ledger/gateway-metrics.js";
 import { GatewaySpans } from "../ledger/gateway-spans.js";
 import type { AnswerWriting } from "../relay/send-whole.js";
 import { sendFailure } from "../relay/send-whole.js";
+import { openStore } from "../store/store-config.js";
 import { runCall } from "./run-call.js";
 import { GatewayRuntime } from "./runtime.js";
 import { makeSideCall } from "./side-call.js";
@@ -70,15 +72,20 @@ export class Gateway {
   /** Throws `invalid_option` for what only shows when it is opened: a log that cannot be written, a folder without a tokenizer. */
   static async open({ config, random = Math.random }: GatewayOptions): Promise<Gateway> {
     const log = new AccessLog(config.access_log);
+    const store = await openStore(config.store, nowMs);
     let gateway: Gateway | undefined;
     const context: StageContext = {
       nowMs,
       random,
+      store,
       call: (call) => makeSideCall(call, gateway?.runtime, nowMs),
       priceOf: (target, model) => gateway?.runtime.targets.get(target)?.priceOf(model),
       log: (level, event, fields) => log.add({ time: new Date().toISOString(), level, event, ...fields }),
     };
-    const runtime = await GatewayRuntime.open(config, context, undefined);
+    const runtime = await GatewayRuntime.open(config, context, undefined).catch(async (thrown: unknown) => {
+      await store.close();
+      throw thrown;
+    });
     return new Gateway(runtime, log, new GatewaySpans(config.tracing), context, (made) => {
       gateway = made;
     });
@@ -99,6 +106,14 @@ export class Gateway {
   /** From now on calls follow this configuration; those under way end with the one they began with. Throws, and changes nothing. */
   async reload(config: GatewayConfig): Promise<void> {
     const before = this.#runtime;
+    if (!isDeepStrictEqual(config.store, before.config.store))
+      throw new OctavoError(
+        "invalid_option",
+        "store: what is counted there cannot move; restart the gateway",
+        {
+          param: "store",
+        },
+      );
     try {
       const next = await GatewayRuntime.open(config, this.#context, before);
       this.#runtime = next;
@@ -178,6 +193,7 @@ export class Gateway {
     clearInterval(this.#sweep);
     await this.#runtime.retire(undefined);
     await Promise.all(this.#retiring);
+    await this.#context.store.close();
     await this.#spans.close();
     this.#log.close();
   }
