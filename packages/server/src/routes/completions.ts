@@ -28,7 +28,7 @@ import {
   type PromptJob,
 } from "../generation/completion-job.js";
 import { streamCompletions } from "./completions-stream.js";
-import { invalidField } from "../generation/refusal.js";
+import { invalidField } from "@octavo/protocol/refusal";
 
 export async function handleCompletions(
   service: Service,
