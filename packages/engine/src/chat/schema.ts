@@ -56,7 +56,7 @@ export async function checkValue<Output>(
 ): Promise<{ readonly value: Output } | { readonly problem: string }> {
   if (!isChecked(schema)) return { value: value as Output };
   const result = await schema["~standard"].validate(value);
-  if (result.issues === undefined) return { value: result.value as Output };
+  if (result.issues === undefined) return { value: result.value };
   const problems = result.issues.map(({ message, path = [] }) =>
     [path.join("."), message].filter(Boolean).join(": "),
   );

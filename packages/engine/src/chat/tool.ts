@@ -76,7 +76,7 @@ export async function toolSet(tools: readonly ToolInput[], canBeStrict: boolean)
           parameters,
           ...(strict && { strict }),
         },
-      } as ChatTool;
+      };
     }),
   );
   return { wire, runnable };

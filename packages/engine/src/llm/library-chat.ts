@@ -1,5 +1,4 @@
 import { OctavoError } from "@octavo/protocol/errors";
-import type { ChatTool } from "@octavo/protocol";
 import { given } from "@octavo/protocol/options";
 import { resolveFormats } from "@octavo/text/parsers/registry";
 import type { GrammarSpec } from "@octavo/text/structured/grammar";
@@ -111,7 +110,7 @@ export class LibraryChat {
     const canBeStrict = [layout?.trigger, layout?.beginsAnswer, layout?.answer].some(
       (way) => way !== undefined,
     );
-    this.#tools ??= toolSet((this.#options.tools ?? []) as readonly ChatTool[], canBeStrict);
+    this.#tools ??= toolSet(this.#options.tools ?? [], canBeStrict);
     return this.#tools;
   }
 

@@ -25,7 +25,7 @@ import type {
   ObjectResult,
   Prompt,
 } from "./call-options.js";
-import { checkCallOptions } from "./option-names.js";
+import { checkCallOptions, generateOptionsOf } from "./option-names.js";
 import type { LoadOptions } from "./load-options.js";
 
 /**
@@ -174,8 +174,6 @@ export class LLM implements LanguageModel {
   }
 
   #chat(messages: Conversation, options: ChatOptions): Generation {
-    const { tools, toolChoice, parallelToolCalls, maxRounds, thinkingBudget, ...generating } = options;
-    const { documents, addGenerationPrompt, continueFinalMessage, variables, ...rest } = generating;
     // What reads answers is needed once one is there to be read.
     const chat = import("./library-chat.js").then(
       ({ LibraryChat }) => new LibraryChat(this, messages, options),
@@ -184,7 +182,7 @@ export class LLM implements LanguageModel {
     const start = async (): Promise<StartedGeneration> => {
       const { text, terms } = await (await chat).prepare((input) => this.renderChat(input));
       // The template writes the special tokens itself.
-      return this.#start((signal) => this.#tokens(text, false, signal), rest, terms);
+      return this.#start((signal) => this.#tokens(text, false, signal), generateOptionsOf(options), terms);
     };
     return new Generation(start, async (result) => (await chat).next(start)(result));
   }

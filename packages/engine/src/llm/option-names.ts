@@ -59,6 +59,11 @@ const embedNames: Readonly<Record<keyof EmbedOptions, true>> = {
   signal: true,
 };
 
+/** Of a chat, what any generation takes; the rest is the chat's own. */
+export function generateOptionsOf(options: ChatOptions): GenerateOptions {
+  return Object.fromEntries(Object.entries(options).filter(([name]) => name in shared));
+}
+
 const namesOf = { generate: generateNames, chat: chatNames, embed: embedNames };
 
 const constraintKinds = [
