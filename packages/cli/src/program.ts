@@ -46,6 +46,10 @@ export const commandTree: CommandGroup = {
     doctor: leaf("what this machine can do, what is missing, and how to mend it", async () => ({
       default: (await import("./commands/machine.js")).doctorCommand,
     })),
+    gateway: leaf(
+      "route, protect and account for calls in front of any number of servers",
+      () => import("./commands/gateway.js"),
+    ),
     plan: leaf(
       "what serving a model takes: bytes by format, sequences that fit, roofline speeds, cost",
       () => import("./commands/plan.js"),

@@ -4,7 +4,7 @@ import { type CheckName, checkNames } from "../checks/table.js";
 import { datasetFormats } from "../datasets/dataset-format.js";
 import { dimensionOf, type HealthExpectation, parseExpectation } from "./expectation.js";
 import { type HealthDimension, healthDimensions } from "./gate-result.js";
-import { YamlSource } from "./yaml-source.js";
+import { YamlSource } from "@octavo/protocol/yaml";
 
 const onFail = z.enum(["error", "warn"]);
 const url = z.string().regex(/^https?:\/\//, "expected a URL such as http://127.0.0.1:8000/v1");

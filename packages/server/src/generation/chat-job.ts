@@ -14,6 +14,7 @@ import { ChatOutput, type ChatReader, messageOf } from "@octavo/engine/chat";
 import { chatPrompt } from "./chat-prompt.js";
 import { promptLimit } from "./encode-prompt.js";
 import { resolveMaxTokens, truncatePrompt } from "./context-length.js";
+import { emittedTokens } from "./emitted-tokens.js";
 import { compileConstraint, outputConstraint } from "./output-constraint.js";
 import { type Caller, type SequenceResult, startGenerations } from "./run.js";
 import { inIntervals } from "./stream-interval.js";
@@ -136,6 +137,7 @@ export async function prepareChat(
     ...(request.cache_salt ? { cacheSalt: request.cache_salt } : {}),
     ...(request.priority ? { priority: request.priority } : {}),
     ...(request.octavo?.include_logits_digest === true && { wantLogitsDigests: true }),
+    ...emittedTokens(request.octavo),
     ...service.faultsOf(request.octavo),
     ...terms,
   };

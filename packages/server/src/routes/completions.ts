@@ -28,6 +28,7 @@ import {
   type PromptJob,
 } from "../generation/completion-job.js";
 import { streamCompletions } from "./completions-stream.js";
+import { emittedTokens } from "../generation/emitted-tokens.js";
 import { invalidField } from "@octavo/protocol/refusal";
 
 export async function handleCompletions(
@@ -66,6 +67,7 @@ export async function handleCompletions(
     ...(request.cache_salt ? { cacheSalt: request.cache_salt } : {}),
     ...(request.priority ? { priority: request.priority } : {}),
     ...(wantsDigests && { wantLogitsDigests: true }),
+    ...emittedTokens(request.octavo, ready.length),
     ...terms,
   }));
   const started = await startGenerations(engine, requests, context);

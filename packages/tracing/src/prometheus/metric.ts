@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 
 export type Labels = Readonly<Record<string, string>>;
 /** The labels of families without labels; compared by identity, as this runs for every token. */

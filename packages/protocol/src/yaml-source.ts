@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "./errors.js";
 import { LineCounter, parseDocument, type Document } from "yaml";
 
 const maxBytes = 1 << 20;

@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { Histogram } from "./histogram.js";
 import { Counter, Gauge, type Family, type Labels } from "./metric.js";
 

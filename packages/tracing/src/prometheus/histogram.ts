@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol/errors";
 import { Family, formatNumber, noLabels, type Labels } from "./metric.js";
 
 /** Counts per bucket are kept apart and summed when exposed; the last slot is +Inf. */
