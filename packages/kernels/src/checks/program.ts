@@ -1,47 +1,11 @@
 import { OctavoError } from "@octavo/protocol/errors";
-import type {
-  Activation,
-  BufferRef,
-  ExpertWeights,
-  Matrix,
-  Op,
-  PlainActivation,
-  ProgramSpec,
-} from "../backend.js";
+import type { BufferRef, ExpertWeights, Matrix, Op, ProgramSpec } from "../backend.js";
 import { stateWidths } from "../state-widths.js";
+import { activations, type CheckedProgram, plainActivations } from "./checked-program.js";
 import { checkRecurrentOp, type StateNeed } from "./recurrent-ops.js";
 import { type Span, spanOf } from "./span.js";
 
-/** What steps are checked against. */
-export interface CheckedProgram {
-  readonly spec: ProgramSpec;
-  readonly maxTokens: number;
-  /** Token ids that every embedding can look up. */
-  readonly numEmbeddings: number;
-  /** Rows of the output head. */
-  readonly vocabSize: number;
-  /** Weights of the linears that adapters can reach, by site. */
-  readonly sites: ReadonlyMap<number, Matrix>;
-  /** undefined when no op attends. */
-  readonly attention:
-    | { readonly numLayers: number; readonly numKvHeads: number; readonly headDim: number }
-    | undefined;
-  /** Of each recurrent op. */
-  readonly states: readonly StateNeed[];
-}
-
 const mostSites = 65_535;
-
-export const activations: readonly string[] = [
-  "silu",
-  "gelu",
-  "gelu_tanh",
-  "clamped_swiglu",
-  "sigmoid",
-  "identity",
-] satisfies Activation[];
-
-const plainActivations: readonly string[] = ["silu", "gelu", "gelu_tanh"] satisfies PlainActivation[];
 
 /**
  * Refuses programs whose shapes do not fit, that read what nothing wrote, or that need the step's tokens after `gather`.
