@@ -21,6 +21,10 @@ export interface ModelConfig {
   readonly rope: RopeConfig;
   /** Window per layer; undefined for full attention. */
   readonly slidingWindows: readonly (number | undefined)[];
+  /** Norms before blocks and of the last hidden state: of the root mean square when absent, or layer norms (`rmsNormEps` all the same). */
+  readonly normKind?: "layer";
+  /** Queries grow with their position, see `RopeSpec.growth`. */
+  readonly queryGrowth?: { readonly beta: number; readonly every: number };
   /** Gemma's norms multiply by 1 + weight. */
   readonly normWeightOffset?: number;
   /** Multiply token embeddings, block outputs before they join the residual stream, and logits; 1 when absent. */
@@ -32,6 +36,8 @@ export interface ModelConfig {
   /** Scores and logits become cap * tanh(x / cap). */
   readonly attentionSoftCap?: number;
   readonly logitSoftCap?: number;
+  /** Bounds queries, keys and values, after their norms and before rotation, to [-clip, clip] (OLMoE). */
+  readonly attentionClip?: number;
   /** Rotary embedding of layers with a sliding window, where it differs (Gemma 3). */
   readonly localRope?: RopeConfig;
   /** True for layers whose queries and keys are not rotated (SmolLM3). */
@@ -88,10 +94,14 @@ export type RopeScaling =
       readonly mscaleAllDim: number | undefined;
       readonly truncate: boolean;
     }
-  /** GGUF's `rope_freqs` tensor, and longrope: each inverse frequency divided by its factor. */
+  /** GGUF's `rope_freqs` tensor: each inverse frequency divided by its factor. */
+  | { readonly kind: "factors"; readonly factors: Float32Array }
+  /** LongRoPE: the same with `long` where sequences may grow beyond the original length, else with `short`. */
   | {
-      readonly kind: "factors";
-      readonly factors: Float32Array;
-      /** Multiplies cos and sin (longrope); 1 when absent. */
-      readonly attentionFactor?: number;
+      readonly kind: "longrope";
+      readonly short: Float32Array;
+      readonly long: Float32Array;
+      readonly originalMaxPositions: number;
+      /** Multiplies cos and sin, with either list. */
+      readonly attentionFactor: number;
     };
