@@ -17,7 +17,6 @@ test("exports these values and no others", () => {
     "OpenAiJudge",
     "OpenAiTarget",
     "RayCluster",
-    "RayRunner",
     "ReplicaProcesses",
     "ScoreJournal",
     "WorkerThreadsRunner",

@@ -1,8 +1,9 @@
 import {
+  BatchJobsRunner,
   BullMqRunner,
   type GateConfig,
   InProcessRunner,
-  RayRunner,
+  RayCluster,
   type Runner,
   WorkerThreadsRunner,
 } from "@octavo/evals";
@@ -32,7 +33,8 @@ export function openRunner(flags: Omit<RunnerFlags, "journal">, judge: JudgeConf
     return new BullMqRunner({ redisUrl: redis, ...(queue !== undefined && { queueName: queue }) });
   }
   if (ray !== undefined && sharedFolder !== undefined) {
-    return new RayRunner({ dashboardUrl: ray, sharedFolder, workerArguments: judgeArguments(judge) });
+    const cluster = new RayCluster({ dashboardUrl: ray });
+    return new BatchJobsRunner(cluster, { sharedFolder, workerArguments: judgeArguments(judge) });
   }
   return scorerThreads === undefined
     ? new InProcessRunner()

@@ -10,5 +10,4 @@ export { ContentKeys } from "./content-key.js";
 export { InProcessRunner, type InProcessOptions } from "./in-process.js";
 export { WorkerThreadsRunner, type WorkerThreadsOptions } from "./worker-threads/worker-threads.js";
 export { RayCluster, type RayClusterOptions } from "./ray/ray-cluster.js";
-export { RayRunner, type RayRunnerOptions } from "./ray/ray-runner.js";
 export { ScoreJournal } from "./score-journal.js";
