@@ -52,6 +52,8 @@ interface LayerBlocks {
   gatedMlp(options?: GatedMlpOptions): void;
   /** Norm: `post_attention_layernorm` before. */
   experts(names: ExpertNames): void;
+  /** Attention and gated MLP of one input, `input_layernorm` before; both add to the stream (Cohere). */
+  parallel(): void;
 }
 
 /**
@@ -83,6 +85,7 @@ export function decoder(
   });
 
   let pendingUpdate = false;
+  let second: BufferRef | undefined;
   /** What the block reads. Its update joins the residual stream when the next block begins. */
   const enter = (normName: string | undefined): BufferRef => {
     if (normName === undefined) {
@@ -120,6 +123,14 @@ export function decoder(
           const input = enter(named("post_attention_layernorm"));
           if (forExperts !== undefined)
             mixtureOfExperts(builder, forExperts, names, index, input, buffers.update);
+          leave(undefined);
+        },
+        parallel: () => {
+          const input = enter(named("input_layernorm"));
+          attention(builder, buffers, input, index, {});
+          second ??= builder.buffer(hiddenSize);
+          gatedMlp(builder, { ...buffers, update: second }, input, index, {});
+          builder.add({ op: "add", in: second, out: buffers.update });
           leave(undefined);
         },
       },
@@ -184,9 +195,16 @@ function attention(
   const slidingWindow = config.slidingWindows[layer];
   const rope = slidingWindow === undefined ? config.rope : (config.localRope ?? config.rope);
   if (config.layersWithoutRope?.[layer] !== true) {
-    // q and k are neighbours, so one pass rotates the heads of both.
-    const on = { buffer, column: 0, width: qWidth + kvWidth };
-    builder.add({ op: "rope", on, headDim, rope: ropeSpec(rope, config.maxPositionEmbeddings) });
+    const spec = ropeSpec(rope, config.maxPositionEmbeddings);
+    const { queryGrowth: growth } = config;
+    if (growth === undefined) {
+      // q and k are neighbours, so one pass rotates the heads of both.
+      const on = { buffer, column: 0, width: qWidth + kvWidth };
+      builder.add({ op: "rope", on, headDim, rope: spec });
+    } else {
+      builder.add({ op: "rope", on: q, headDim, rope: { ...spec, growth } });
+      builder.add({ op: "rope", on: k, headDim, rope: spec });
+    }
   }
   builder.add({
     op: "attention",
