@@ -2,10 +2,9 @@ import {
   BatchJobsRunner,
   BullMqRunner,
   type GateConfig,
-  InProcessRunner,
+  LocalRunner,
   RayCluster,
   type Runner,
-  WorkerThreadsRunner,
 } from "@octavo/evals";
 import { OctavoError } from "@octavo/protocol";
 import type { RunnerFlags } from "./eval-rows.js";
@@ -36,9 +35,7 @@ export function openRunner(flags: Omit<RunnerFlags, "journal">, judge: JudgeConf
     const cluster = new RayCluster({ dashboardUrl: ray });
     return new BatchJobsRunner(cluster, { sharedFolder, workerArguments: judgeArguments(judge) });
   }
-  return scorerThreads === undefined
-    ? new InProcessRunner()
-    : new WorkerThreadsRunner({ threads: scorerThreads });
+  return new LocalRunner({ threads: scorerThreads ?? 0 });
 }
 
 /** The judge as arguments of a job; the job's machine has the key in the same environment variable. */
