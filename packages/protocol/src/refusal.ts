@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "./errors.js";
 
 /** An `invalid_request` that names the field it is about. */
 export function invalidField(param: string, problem: string, cause?: unknown): OctavoError {

@@ -1,4 +1,4 @@
-import type { DecodeOptions, Detokenizer, Tokenizer } from "@octavo/engine";
+import type { DecodeOptions, Detokenizer, Tokenizer } from "@octavo/text/tokenizer/tokenizer";
 import type { TextSpan } from "@octavo/text/parsers/output-events";
 
 /**

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
-import type { Grammar, GrammarSpec } from "@octavo/engine";
-import { GrammarCompiler } from "@octavo/engine/parts";
+import type { Grammar, GrammarSpec } from "@octavo/text/structured/grammar";
+import { GrammarCompiler } from "@octavo/text/structured/grammar-compiler";
 import { OutputParser } from "@octavo/text/parsers/output-parser";
 import { reasoningFormats } from "@octavo/text/parsers/reasoning/reasoning-format";
 import { toolFormats } from "@octavo/text/parsers/registry";
 import { untaggedJsonCalls } from "@octavo/text/parsers/shared/json-calls";
 import { toolSchemas } from "@octavo/text/parsers/shared/tool-schemas";
-import { ByteTokenizer } from "../testing/fake-tokenizer.js";
+import { ByteTokenizer } from "@octavo/text/testing/byte-tokenizer";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { toolChoice, afterReasoning, toolGrammar, withTools } from "./tool-grammar.js";
 

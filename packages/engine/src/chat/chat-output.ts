@@ -1,11 +1,10 @@
 import { randomBytes } from "node:crypto";
-import type { DecodeOptions, ThinkingBudget, Tokenizer } from "@octavo/engine";
-import {
-  type ChatAnswerMessage,
-  type ChatCompletionRequest,
-  type ChatDelta,
-  type ChatFinishReason,
-  type ChatToolCall,
+import type {
+  ChatAnswerMessage,
+  ChatCompletionRequest,
+  ChatDelta,
+  ChatFinishReason,
+  ChatToolCall,
 } from "@octavo/protocol";
 import type { OutputEvent } from "@octavo/text/parsers/output-events";
 import { OutputParser } from "@octavo/text/parsers/output-parser";
@@ -13,10 +12,19 @@ import { type PromptReasoning, promptReasoning } from "@octavo/text/parsers/reas
 import { callStarts, type OutputFormats, reasoningTags } from "@octavo/text/parsers/registry";
 import { untaggedJsonCalls } from "@octavo/text/parsers/shared/json-calls";
 import { toolSchemas } from "@octavo/text/parsers/shared/tool-schemas";
+import type { DecodeOptions, Tokenizer } from "@octavo/text/tokenizer/tokenizer";
+import type { ThinkingBudget } from "../api.js";
 import { ReasoningTokens } from "./reasoning-tokens.js";
-import type { OutputConstraint } from "./output-constraint.js";
-import { afterReasoning, toolChoice, type ToolChoice, withTools } from "./tool-grammar.js";
-import { unsupportedField } from "./refusal.js";
+import {
+  afterReasoning,
+  type OutputConstraint,
+  toolChoice,
+  type ToolChoice,
+  withTools,
+} from "./tool-grammar.js";
+import { unsupportedField } from "@octavo/protocol/refusal";
+
+export { type OutputConstraint } from "./tool-grammar.js";
 
 export type ChatOutputFields = Pick<
   ChatCompletionRequest,

@@ -1,12 +1,17 @@
-import type { GrammarSpec, JsonObject } from "@octavo/engine";
-import { type ChatCompletionRequest, type ChatTool } from "@octavo/protocol";
+import type { ChatCompletionRequest, ChatTool } from "@octavo/protocol";
+import type { GrammarSpec, JsonObject } from "@octavo/text/structured/grammar";
 import type { CallLayout, ToolFormat } from "@octavo/text/parsers/machine";
 import { jsonArrayLayout } from "@octavo/text/parsers/shared/json-calls";
 import { listedArguments } from "@octavo/text/parsers/shared/listed-arguments";
-import type { OutputConstraint } from "./output-constraint.js";
 import type { ReasoningFormat } from "@octavo/text/parsers/machine";
 import type { PromptReasoning } from "@octavo/text/parsers/reasoning/reasoning-format";
-import { invalidField, unsupportedField } from "./refusal.js";
+import { invalidField, unsupportedField } from "@octavo/protocol/refusal";
+
+/** A constraint on the output, and the field that sets it. */
+export interface OutputConstraint {
+  readonly spec: GrammarSpec;
+  readonly param: string;
+}
 
 export type ToolChoice = "none" | "auto" | "required" | { readonly named: string };
 

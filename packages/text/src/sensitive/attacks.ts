@@ -1,4 +1,4 @@
-import type { PatternDetector } from "@octavo/text/sensitive/detect";
+import type { PatternDetector } from "./detect.js";
 
 /**
  * Text as patterns of attacks read it: compatibility forms and look-alike spaces folded, invisible characters gone, since
@@ -21,7 +21,7 @@ export const promptInjectionDetectors: readonly PatternDetector[] = [
   {
     kind: "override",
     pattern:
-      /\b(?:ignorier\w{0,3}|vergiss|missachte)\b[^.\n]{0,40}\b(?:anweisung|anweisungen|regeln|vorgaben)\b|\b(?:ignora|olvida)\b[^.\n]{0,40}\b(?:instrucciones|reglas)\b|\b(?:ignorez?|oubliez?)\b[^.\n]{0,40}\b(?:instructions|consignes|règles)(?!\p{L})/giu,
+      /\b(?:ignorier\w{0,3}|vergiss|missachte)\b[^.\n]{0,40}\b(?:anweisung|anweisungen|regeln|vorgaben)\b|\b(?:ignora|olvida)\b[^.\n]{0,40}\b(?:instrucciones|reglas)\b|\b(?:ignorez?|oubliez?)\b[^.\n]{0,40}\b(?:instructions|consignes|règles)(?![a-zà-öø-ÿ])/gi,
   },
   {
     kind: "new_role",

@@ -1,4 +1,4 @@
-import type { DecodeOptions, Detokenizer, EncodeOptions, Tokenizer } from "@octavo/engine";
+import type { DecodeOptions, Detokenizer, EncodeOptions, Tokenizer } from "../tokenizer/tokenizer.js";
 
 const specials = ["<|bos|>", "<|eos|>", "<|im_start|>", "<|im_end|>", "[TOOL_CALLS]"];
 const firstSpecial = 256;
