@@ -50,9 +50,9 @@ export interface ChatOptions
 export type Conversation = readonly TemplateMessage[];
 
 export interface EmbedOptions {
-  /** `last`, the default, takes the last token's hidden state; `mean` the mean of all. */
+  /** `last` takes the last token's hidden state, `mean` the mean of all; default what the checkpoint's modules say, else `last`. */
   readonly pooling?: "mean" | "last" | undefined;
-  /** Scale to length 1; default true. */
+  /** Scale to length 1; default what the checkpoint's modules say, else true. */
   readonly normalize?: boolean | undefined;
   /** As for `generate`. */
   readonly adapter?: string | undefined;
@@ -255,7 +255,8 @@ export class LLM implements LanguageModel {
   }
 
   async #embedOne(text: Prompt, options: EmbedOptions): Promise<Float32Array> {
-    const { pooling = "last", normalize = true, signal } = options;
+    const { pooling: declared = "last", normalize: isNormalized = true } = this.config.embedding ?? {};
+    const { pooling = declared, normalize = isNormalized, signal } = options;
     const adapter = this.#adapter(options.adapter);
     const promptTokens = await this.#tokens(text, true, signal);
     const { embedding } = await this.engine.embed(

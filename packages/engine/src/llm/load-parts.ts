@@ -323,6 +323,7 @@ function engineOptionsOf(parts: EngineParts, options: ResolvedLoadOptions): Engi
     tokenizer,
     vocabSize: config.vocabSize,
     hiddenSize: config.hiddenSize,
+    hasHead: config.hasHead ?? true,
     eosTokenIds: config.eosTokenIds,
     kv: sizes.kv,
     numBlocks: sizes.numBlocks,
