@@ -6,9 +6,9 @@ import type { NativeAddon } from "./addon.js";
 import { enumerations } from "./enumerations.js";
 
 /** `kInterfaceVersion` of `native/binding/addon.cpp`. */
-const interfaceVersion = 5;
+const interfaceVersion = 6;
 
-const builtAddon = fileURLToPath(new URL("../../build/octavo_kernels.node", import.meta.url));
+export const builtAddon = fileURLToPath(new URL("../../build/octavo_kernels.node", import.meta.url));
 
 /** Loads the compiled kernels. Throws `native_unavailable` when they are missing, do not load here or are of another build. */
 export function loadAddon(path: string = builtAddon): NativeAddon {
