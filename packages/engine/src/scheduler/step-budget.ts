@@ -184,7 +184,8 @@ export class StepBudget implements StepPlanner {
     this.#computedPrefix.add(sequence);
     this.#adapterSlots.admitted(sequence);
     if (sequence.cachedTokens === undefined) {
-      sequence.cachedTokens = sequence.numComputed;
+      // output that came with the request may be cached too, and is no part of the prompt
+      sequence.cachedTokens = Math.min(sequence.numComputed, sequence.numPromptTokens);
       sequence.evictedPrefixTokens =
         this.#prefixCache?.countEvicted(sequence.prefix, sequence.numComputed, maxTokens) ?? 0;
       this.#admitted.push(sequence);

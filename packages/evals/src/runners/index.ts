@@ -5,7 +5,7 @@ export { concurrently } from "./concurrently.js";
 export { BullMqRunner, type BullMqRunnerOptions } from "./bullmq/bullmq-runner.js";
 export { BullMqWorker, type BullMqWorkerOptions } from "./bullmq/bullmq-worker.js";
 export { serveQueue, type ServeQueueOptions } from "./bullmq/serve-queue.js";
-export type { BullMqConnection } from "./bullmq/connection.js";
+export type { BullMqConnection } from "./bullmq/queue-address.js";
 export { ContentKeys } from "./content-key.js";
 export { InProcessRunner, type InProcessOptions } from "./in-process.js";
 export { WorkerThreadsRunner, type WorkerThreadsOptions } from "./worker-threads/worker-threads.js";

@@ -1,6 +1,7 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import type { Activation, BufferRef, ExpertWeights, Matrix, Op, ProgramSpec } from "../backend.js";
 import { stateWidths } from "../state-widths.js";
+import { checkGate, checkSplit, type OpChecker, plainActivations } from "./gate-ops.js";
 import { checkRecurrentOp, type StateNeed } from "./recurrent-ops.js";
 import { type Span, spanOf } from "./span.js";
 
@@ -94,6 +95,8 @@ class ProgramChecker {
         );
       case "rms_norm":
         return this.#checkRmsNorm(op);
+      case "layer_norm":
+        return this.#checkLayerNorm(op);
       case "linear": {
         const input = this.#read("in", op.in);
         this.#equal("the width of in", input.width, "the weight's columns", op.weight.cols);
@@ -115,19 +118,20 @@ class ProgramChecker {
         this.#equal("twice the width of out", 2 * out.width, "the width of in", input.width);
         return this.#apart("in", input, "out", out);
       }
+      case "activation":
+        this.#read("on", op.on);
+        if (!plainActivations.includes(op.activation))
+          this.#fail(`knows no activation ${op.activation} without a gate`);
+        return;
       case "experts":
         return this.#checkExperts(op);
       case "sigmoid_gate":
         this.#read("on", op.on);
         return this.#equal("the width of in", this.#read("in", op.in).width, "the columns of a gate", 1);
-      case "gate": {
-        const input = this.#read("in", op.in);
-        if (!activations.includes(op.activation) || (op.activation as Activation) === "clamped_swiglu")
-          this.#fail(`cannot gate by ${op.activation}`);
-        return this.#equal("the width of in", input.width, "the width of on", this.#read("on", op.on).width);
-      }
+      case "gate":
+        return checkGate(op, this.#checker);
       case "split":
-        return this.#checkSplit(op);
+        return checkSplit(op, this.#checker);
       case "convolution":
       case "gated_delta_rule":
       case "state_space":
@@ -148,6 +152,9 @@ class ProgramChecker {
         this.#read("on", op.on);
         if (!Number.isFinite(op.factor)) this.#fail(`has the factor ${op.factor}`);
         return;
+      case "clamp":
+        this.#read("on", op.on);
+        return this.#above("limit", op.limit);
       case "gather": {
         this.#needsTokens();
         const input = this.#read("in", op.in);
@@ -179,6 +186,20 @@ class ProgramChecker {
     if (width % group !== 0)
       this.#fail(`normalises groups of ${group}, which do not divide its ${width} columns`);
     this.#equal("the weight", op.weight.length, "the normalised columns", group);
+    this.#checkNormed(op, width);
+  }
+
+  #checkLayerNorm(op: Extract<Op, { op: "layer_norm" }>): void {
+    const { width } = this.#read("in", op.in);
+    this.#equal("the weight", op.weight.length, "the normalised columns", width);
+    if (op.bias !== undefined) this.#equal("the bias", op.bias.length, "the normalised columns", width);
+    this.#checkNormed(op, width);
+    // The sum is kept while the norm is written piece by piece.
+    if (op.residual === undefined) return;
+    this.#apart("residual", this.#span("residual", op.residual), "out", this.#span("out", op.out));
+  }
+
+  #checkNormed(op: Extract<Op, { op: "rms_norm" | "layer_norm" }>, width: number): void {
     if (!(op.eps >= 0)) this.#fail(`has eps ${op.eps}`);
     if (op.residual !== undefined) {
       this.#equal(
@@ -215,8 +236,8 @@ class ProgramChecker {
     if (numHeads % numKvHeads !== 0)
       this.#fail(`has ${numHeads} heads over ${numKvHeads} kv heads, which must divide them`);
     this.#positive("headDim", headDim);
-    if (headDim % 8 !== 0 || headDim > 1024)
-      this.#fail(`has headDim ${headDim}; it must be a multiple of 8 up to 1024`);
+    if (headDim % 2 !== 0 || headDim > 1024)
+      this.#fail(`has headDim ${headDim}; it must be even, up to 1024`);
     if (!Number.isInteger(layer) || layer < 0) this.#fail(`has layer ${layer}`);
     if (!Number.isFinite(op.scale)) this.#fail(`has scale ${op.scale}`);
     if (op.slidingWindow !== undefined) this.#positive("slidingWindow", op.slidingWindow);
@@ -235,17 +256,6 @@ class ProgramChecker {
       );
     }
     this.#attention = { numLayers: Math.max(known?.numLayers ?? 0, layer + 1), numKvHeads, headDim };
-  }
-
-  #checkSplit(op: Extract<Op, { op: "split" }>): void {
-    const { width } = this.#read("in", op.in);
-    this.#positive("run", op.run);
-    if (width % (2 * op.run) !== 0) this.#fail(`splits ${width} columns into runs of ${op.run} in turn`);
-    for (const name of ["first", "second"] as const) {
-      const out = this.#write(name, op[name]);
-      this.#equal(`twice the width of ${name}`, 2 * out.width, "the width of in", width);
-      this.#apart("in", { ...this.#span("in", op.in) }, name, out);
-    }
   }
 
   #checkExperts(op: Extract<Op, { op: "experts" }>): void {
@@ -294,7 +304,7 @@ class ProgramChecker {
   }
 
   /** For checks in files of their own. */
-  get #checker(): Parameters<typeof checkRecurrentOp>[2] {
+  get #checker(): OpChecker {
     return {
       read: (name, ref) => this.#read(name, ref),
       write: (name, ref) => this.#write(name, ref),

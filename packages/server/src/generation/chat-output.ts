@@ -10,7 +10,7 @@ import {
 import type { OutputEvent } from "@octavo/text/parsers/output-events";
 import { OutputParser } from "@octavo/text/parsers/output-parser";
 import { type PromptReasoning, promptReasoning } from "@octavo/text/parsers/reasoning/reasoning-format";
-import { callStarts, harmonyTools, type OutputFormats, reasoningTags } from "@octavo/text/parsers/registry";
+import { callStarts, type OutputFormats, reasoningTags } from "@octavo/text/parsers/registry";
 import { untaggedJsonCalls } from "@octavo/text/parsers/shared/json-calls";
 import { toolSchemas } from "@octavo/text/parsers/shared/tool-schemas";
 import { ReasoningTokens } from "./reasoning-tokens.js";
@@ -47,7 +47,7 @@ export class ChatOutput {
   ) {
     this.#namesReasoningTwice = namesReasoningTwice;
     this.#choice = toolChoice(fields);
-    const readsTools = this.#choice !== "none" || formats.tools === harmonyTools;
+    const readsTools = this.#choice !== "none" || formats.tools?.reasoning !== undefined;
     this.#formats = { tools: readsTools ? formats.tools : undefined, reasoning: formats.reasoning };
     this.#fields = fields;
     this.#tokenizer = tokenizer;
@@ -112,7 +112,7 @@ export class ChatOutput {
       callStarts: tools === undefined || isConstrained ? [] : callStarts(tools),
       schemas: toolSchemas(this.#fields.tools ?? []),
     });
-    const countsTokens = reasoning !== undefined || tools === harmonyTools;
+    const countsTokens = reasoning !== undefined || tools?.reasoning !== undefined;
     return new ChatReader(parser, {
       tokens: countsTokens ? new ReasoningTokens(this.#tokenizer, promptTokens, decoding) : undefined,
       showsReasoning: this.#fields.include_reasoning !== false,

@@ -4,7 +4,8 @@ import type { CallLayout, ToolFormat } from "@octavo/text/parsers/machine";
 import { jsonArrayLayout } from "@octavo/text/parsers/shared/json-calls";
 import { listedArguments } from "@octavo/text/parsers/shared/listed-arguments";
 import type { OutputConstraint } from "./output-constraint.js";
-import type { PromptReasoning, ReasoningFormat } from "@octavo/text/parsers/reasoning/reasoning-format";
+import type { ReasoningFormat } from "@octavo/text/parsers/machine";
+import type { PromptReasoning } from "@octavo/text/parsers/reasoning/reasoning-format";
 import { invalidField, unsupportedField } from "./refusal.js";
 
 export type ToolChoice = "none" | "auto" | "required" | { readonly named: string };

@@ -159,7 +159,8 @@ describe("tool_choice", () => {
 
   it("holds strict tools to their schemas in every format, whoever chooses", async () => {
     const strict = transcriptTools.map((tool) => ({ ...tool, function: { ...tool.function, strict: true } }));
-    for (const { name: toolCallParser } of toolFormats) {
+    for (const { name: toolCallParser, layout } of toolFormats) {
+      if (layout === undefined) continue;
       await using server = await startTestServer({ toolCallParser }, { reply: () => "Hm." });
       for (const tool_choice of ["auto", "required"]) await answer(server, { tools: strict, tool_choice });
       const grammars = server.model.engine.requests.map(({ grammar }) => grammar !== undefined);

@@ -42,7 +42,7 @@ export class ModelRunner implements Disposable {
     packing: PackingOptions = {},
   ): Promise<ModelRunner> {
     const { numKvHeads, headDim } = checkpoint.config;
-    const model = await loadModel(backend, checkpoint, { ...packing, maxTokens });
+    const model = await loadModel(backend, checkpoint, { ...packing, maxTokens, maxModelLen: maxTokens });
     const numBlocks = Math.ceil(maxTokens / BLOCK_SIZE);
     const cache = backend.createKvCache({
       numLayers: numAttentionLayers(checkpoint.config),

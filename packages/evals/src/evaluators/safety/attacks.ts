@@ -1,4 +1,4 @@
-import type { PatternDetector } from "./detector.js";
+import type { PatternDetector } from "@octavo/text/sensitive/detect";
 
 /**
  * Text as patterns of attacks read it: compatibility forms and look-alike spaces folded, invisible characters gone, since

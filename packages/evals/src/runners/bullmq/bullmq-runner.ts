@@ -6,7 +6,7 @@ import { ProgressCount } from "../progress-count.js";
 import type { RunOptions, Runner, ScoredCase } from "../runner.js";
 import { pairsOf } from "../sample-streams.js";
 import { scoringTask } from "../scoring-task.js";
-import type { BullMqConnection } from "./connection.js";
+import type { BullMqConnection } from "./queue-address.js";
 import { JobBoard } from "./job-board.js";
 
 export interface BullMqRunnerOptions extends BullMqConnection {
