@@ -16,6 +16,8 @@ export interface RopeSpec {
   readonly attentionFactor: number;
   /** `neox` rotates (i, i + d/2), `interleaved` rotates (2i, 2i + 1). */
   readonly layout: "neox" | "interleaved";
+  /** Multiplies cos and sin further by 1 + beta * ln(1 + floor(position / every)), which sharpens attention as texts grow (Llama 4). */
+  readonly growth?: { readonly beta: number; readonly every: number };
 }
 
 /**
@@ -138,6 +140,16 @@ export type Op =
   | RecurrentOp
   | { readonly op: "add"; readonly in: BufferRef; readonly out: BufferRef }
   | { readonly op: "scale"; readonly on: BufferRef; readonly factor: number }
+  | {
+      /**
+       * Each row, or each run of `groupSize` columns of it, rounded to E4M3 times a scale of its own: its largest magnitude / 448. What a
+       * checkpoint with dynamic FP8 activations declares.
+       */
+      readonly op: "round_e4m3";
+      readonly in: BufferRef;
+      readonly out: BufferRef;
+      readonly groupSize?: number;
+    }
   /** Bounds every value to [-limit, limit]. */
   | { readonly op: "clamp"; readonly on: BufferRef; readonly limit: number }
   | {

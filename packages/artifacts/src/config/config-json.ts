@@ -5,6 +5,7 @@ import type { ModelFamily } from "../program/model-family.js";
 import { modelFamilies } from "../program/registry.js";
 import { readExperts } from "./config-experts.js";
 import { type ConfigJson, configSchema } from "./config-schema.js";
+import { textPart } from "./container-config.js";
 import { checkModelConfig, usablePositions } from "./model-sizes.js";
 import { readRopeScaling } from "./rope-config.js";
 
@@ -13,7 +14,7 @@ import { readRopeScaling } from "./rope-config.js";
  * @throws OctavoError `artifact_invalid` or `artifact_unsupported`
  */
 export function readConfigJson(path: string, json: unknown, dtype: ModelConfig["dtype"]): ModelConfig {
-  const config = parseForm(path, json, configSchema);
+  const config = parseForm(path, textPart(json)?.json ?? json, configSchema);
   const family = findFamily(path, config);
   const { architecture, defaults, biases } = family;
   const hiddenSize = config.hidden_size ?? defaults.hiddenSize;

@@ -9,6 +9,16 @@ export function positive(path: string, field: string, value: number): number {
 
 export const largestVocabulary = 4_194_304;
 
+/** Every how many layers one has full attention, as a number or as letters that stand for the layers of one run. */
+export function patternLength(
+  {
+    sliding_window_pattern: pattern,
+  }: { readonly sliding_window_pattern?: number | string | null | undefined },
+  absent: number,
+): number {
+  return typeof pattern === "string" ? pattern.length : (pattern ?? absent);
+}
+
 /** Far above any published model; a file that claims more is broken or hostile. */
 const sizeBounds = {
   vocabSize: largestVocabulary,

@@ -51,7 +51,7 @@ export function expertLayerNames({ router, expert, shared }: ExpertNames): Layer
     ffn_up_exps: up,
     ffn_down_exps: down,
     ...(shared !== undefined && {
-      ffn_gate_inp_shexp: shared.gate,
+      ...(shared.gate !== undefined && { ffn_gate_inp_shexp: shared.gate }),
       ffn_gate_shexp: `${shared.mlp}.gate_proj`,
       ffn_up_shexp: `${shared.mlp}.up_proj`,
       ffn_down_shexp: `${shared.mlp}.down_proj`,

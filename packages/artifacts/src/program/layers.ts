@@ -57,6 +57,8 @@ interface LayerBlocks {
   experts(names: ExpertNames): void;
   /** A block of a family's own. Default norm: `input_layernorm` before. */
   mixer(mix: LayerMixer, norms?: BlockNorms): void;
+  /** Attention and gated MLP of one input, `input_layernorm` before; both add to the stream (Cohere). */
+  parallel(): void;
 }
 
 /**
@@ -98,6 +100,7 @@ export function decoder(
   let pendingUpdate = false;
   /** Attention layers so far: the cache keeps keys and values of those alone. */
   let cacheLayer = 0;
+  let second: BufferRef | undefined;
   /** What the block reads. Its update joins the residual stream when the next block begins. */
   const enter = (normName: string | undefined): BufferRef => {
     if (normName === undefined) {
@@ -141,6 +144,15 @@ export function decoder(
         mixer: (mix, { before, after } = { before: "input_layernorm" }) => {
           mix(enter(named(before)), buffers.update, index);
           leave(named(after));
+        },
+        parallel: () => {
+          const input = enter(named("input_layernorm"));
+          attention(builder, buffers, input, { layer: index, cacheLayer }, {});
+          cacheLayer += 1;
+          second ??= builder.buffer(hiddenSize);
+          gatedMlp(builder, { ...buffers, update: second }, input, index, {});
+          builder.add({ op: "add", in: second, out: buffers.update });
+          leave(undefined);
         },
       },
       index,
@@ -211,9 +223,16 @@ function attention(
   const slidingWindow = config.slidingWindows[layer];
   const rope = slidingWindow === undefined ? config.rope : (config.localRope ?? config.rope);
   if (config.layersWithoutRope?.[layer] !== true) {
-    // q and k are neighbours, so one pass rotates the heads of both.
-    const on = { buffer, column: 0, width: qWidth + kvWidth };
-    builder.add({ op: "rope", on, headDim, rope: ropeSpec(rope, config.maxPositionEmbeddings) });
+    const spec = ropeSpec(rope, config.maxPositionEmbeddings);
+    const { queryGrowth: growth } = config;
+    if (growth === undefined) {
+      // q and k are neighbours, so one pass rotates the heads of both.
+      const on = { buffer, column: 0, width: qWidth + kvWidth };
+      builder.add({ op: "rope", on, headDim, rope: spec });
+    } else {
+      builder.add({ op: "rope", on: q, headDim, rope: { ...spec, growth } });
+      builder.add({ op: "rope", on: k, headDim, rope: spec });
+    }
   }
   builder.add({
     op: "attention",

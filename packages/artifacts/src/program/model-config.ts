@@ -21,6 +21,10 @@ export interface ModelConfig {
   readonly rope: RopeConfig;
   /** Window per layer; undefined for full attention. */
   readonly slidingWindows: readonly (number | undefined)[];
+  /** Norms before blocks and of the last hidden state: of the root mean square when absent, or layer norms (`rmsNormEps` all the same). */
+  readonly normKind?: "layer";
+  /** Queries grow with their position, see `RopeSpec.growth`. */
+  readonly queryGrowth?: { readonly beta: number; readonly every: number };
   /** Gemma's norms multiply by 1 + weight. */
   readonly normWeightOffset?: number;
   /** Multiply token embeddings, block outputs before they join the residual stream, and logits; 1 when absent. */

@@ -94,7 +94,21 @@ export class ProgramBuilder {
     };
   }
 
-  /** An RMS norm with the configuration's epsilon and weight offset, over `groupSize` columns at a time where given. */
+  #layerNorm(name: string, input: BufferRef, out: BufferRef, residual: BufferRef | undefined): void {
+    const width = input.width ?? 0;
+    const biasName = name.replace(/weight$/, "bias");
+    this.add({
+      op: "layer_norm",
+      in: input,
+      weight: this.vector(name, width),
+      ...(this.has(biasName) && { bias: this.vector(biasName, width) }),
+      out,
+      eps: this.config.rmsNormEps,
+      ...(residual !== undefined && { residual }),
+    });
+  }
+
+  /** A norm of the configuration's kind: mostly an RMS norm with the configuration's epsilon and weight offset, over `groupSize` columns at a time where given. */
   norm(
     name: string,
     input: BufferRef,
@@ -105,7 +119,8 @@ export class ProgramBuilder {
       readonly weightOffset?: number;
     } = {},
   ): void {
-    const { rmsNormEps: eps, normWeightOffset } = this.config;
+    const { rmsNormEps: eps, normWeightOffset, normKind } = this.config;
+    if (normKind === "layer") return this.#layerNorm(name, input, out, options.residual);
     const weight = this.vector(name, options.groupSize ?? input.width ?? 0);
     const offset = normWeightOffset !== undefined && { weightOffset: normWeightOffset };
     this.add({ op: "rms_norm", in: input, weight, out, eps, ...offset, ...options });

@@ -10,7 +10,7 @@ export interface AskedCall {
 }
 
 /** One turn of a conversation, as the wire has it. */
-export interface ChatTurn {
+export interface TerminalTurn {
   readonly role: "system" | "user" | "assistant" | "tool";
   readonly content: string;
   readonly tool_calls?: readonly AskedCall[];
@@ -21,7 +21,7 @@ export interface ChatTurn {
 export type ChatFields = Readonly<Record<string, unknown>>;
 
 export interface AskedAnswer {
-  readonly turn: ChatTurn;
+  readonly turn: TerminalTurn;
   readonly finishReason: string | undefined;
   readonly promptTokens: number | undefined;
   readonly outputTokens: number | undefined;
@@ -56,7 +56,7 @@ interface Chunk {
  */
 export async function askStreaming(
   target: ChatTarget,
-  messages: readonly ChatTurn[],
+  messages: readonly TerminalTurn[],
   fields: ChatFields,
   onText: (text: string, kind: "content" | "reasoning") => void,
   signal: AbortSignal,

@@ -2,7 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { ChatTarget } from "./chat-target.js";
 import { speedLine } from "./speed-line.js";
-import { type ChatFields, type AskedCall, type ChatTurn, askStreaming } from "./ask-streaming.js";
+import { type ChatFields, type AskedCall, type TerminalTurn, askStreaming } from "./ask-streaming.js";
 
 /** Where a session reads lines and writes text; a terminal, or a test. */
 export interface ChatTerminal {
@@ -31,7 +31,7 @@ export class ChatSession {
   #target: ChatTarget;
   readonly #terminal: ChatTerminal;
   readonly #open: (model: string) => Promise<ChatTarget>;
-  #messages: ChatTurn[] = [];
+  #messages: TerminalTurn[] = [];
   #system: string | undefined;
   #fields: Record<string, unknown>;
   #tools: readonly unknown[] = [];
@@ -53,7 +53,7 @@ export class ChatSession {
     return this.#target;
   }
 
-  get messages(): readonly ChatTurn[] {
+  get messages(): readonly TerminalTurn[] {
     return this.#system === undefined
       ? this.#messages
       : [{ role: "system", content: this.#system }, ...this.#messages];
@@ -214,7 +214,7 @@ export class ChatSession {
     }
   }
 
-  async #resultOf(call: AskedCall): Promise<ChatTurn> {
+  async #resultOf(call: AskedCall): Promise<TerminalTurn> {
     this.#terminal.note(`${call.function.name}(${call.function.arguments})\n`);
     const content = await this.#terminal.ask("result> ");
     if (content === undefined) throw invalid("the call got no result");

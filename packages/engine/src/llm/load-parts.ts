@@ -14,6 +14,7 @@ import type { EngineOptions } from "../engine-options.js";
 import type { WeightCorruptor } from "../faults/corrupt-weights.js";
 import { huggingFaceHome } from "@octavo/artifacts/hub/hub-settings";
 import { type LoadedModel, loadModel } from "../model/load-model.js";
+import { declaredActivations, describeActivations } from "@octavo/artifacts/program/declared-activations";
 import type { ModelConfig } from "@octavo/artifacts/program/model-config";
 import { packLaterFromBytes } from "../model/weight-packer.js";
 import { WeightCache } from "../model/weight-cache/weight-cache.js";
@@ -222,12 +223,25 @@ async function packWeights(
     corruptor,
     maxTokens,
     maxModelLen,
+    activations: options.activations,
     dtype: dtype === "auto" ? undefined : dtype,
     signal,
     onProgress:
       onProgress &&
       ((doneBytes, totalBytes) => onProgress({ phase: "loading weights", doneBytes, totalBytes })),
   });
+  const declared = declaredActivations(checkpoint.tensors);
+  if (declared !== undefined && options.activations !== "declared") {
+    onWarning?.(
+      `The checkpoint declares ${describeActivations(declared)}. They are not rounded here, so other engines may answer worse than this one.`,
+    );
+  }
+  if (checkpoint.container !== undefined) {
+    const { name, skippedTensors } = checkpoint.container;
+    onWarning?.(
+      `${name} is served as text: images are refused, and ${skippedTensors} tensors for them are not loaded.`,
+    );
+  }
   if (loaded.unusedTensors.length > 0) {
     const shown = loaded.unusedTensors.slice(0, 3).join(", ");
     onWarning?.(

@@ -15,6 +15,7 @@ import type {
   PlannedOp,
   VectorPlan,
 } from "@octavo/artifacts/program/model-plan";
+import { withDeclaredActivations } from "@octavo/artifacts/program/declared-activations";
 import { planModel } from "@octavo/artifacts/program/registry";
 import { type PackingOptions, WeightPacker } from "./weight-packer.js";
 
@@ -23,6 +24,8 @@ export interface LoadModelOptions extends PackingOptions {
   readonly maxTokens: number;
   /** Tokens of the longest sequence; absent: as many as the model takes. */
   readonly maxModelLen?: number;
+  /** Whether linears read what their matrices declare, rounded activations, or exact ones; default exact. */
+  readonly activations?: "exact" | "declared" | undefined;
 }
 
 /** A compiled program with the weights it owns. */
@@ -53,7 +56,8 @@ export async function loadModel(
 ): Promise<LoadedModel> {
   const { config, tensors } = checkpoint;
   const { maxModelLen = config.maxPositionEmbeddings } = options;
-  const plan = planModel({ ...config, maxPositionEmbeddings: maxModelLen }, tensors);
+  const exact = planModel({ ...config, maxPositionEmbeddings: maxModelLen }, tensors);
+  const plan = options.activations === "declared" ? withDeclaredActivations(exact, checkpoint.path) : exact;
   const weights = new WeightPacker(backend, options);
   try {
     await weights.pack(plan);

@@ -99,6 +99,10 @@ public:
         if (name == "add") return AddOp{span(op, "in"), span(op, "out")};
         if (name == "scale") return ScaleOp{span(op, "on"), real(op, "factor")};
         if (name == "clamp") return ClampOp{span(op, "on"), real(op, "limit")};
+        if (name == "round_e4m3") {
+            const BufferSpan in = span(op, "in");
+            return RoundE4m3Op{in, span(op, "out"), integer_or(op, "groupSize", in.width)};
+        }
         if (name == "gather") return GatherOp{span(op, "in"), span(op, "out")};
         throw Napi::Error::New(op.Env(), "the kernels know no op " + name);
     }
@@ -165,7 +169,14 @@ private:
         const Napi::Float32Array frequencies = rope.Get("inverseFrequencies").As<Napi::Float32Array>();
         RopeSpec spec{{frequencies.Data(), frequencies.Data() + frequencies.ElementLength()},
                       real(rope, "attentionFactor"),
-                      text(rope, "layout") == "neox" ? RopeLayout::neox : RopeLayout::interleaved};
+                      text(rope, "layout") == "neox" ? RopeLayout::neox : RopeLayout::interleaved,
+                      0.0f,
+                      1};
+        if (!rope.Get("growth").IsUndefined()) {
+            const Napi::Object growth = rope.Get("growth").As<Napi::Object>();
+            spec.growth_beta = real(growth, "beta");
+            spec.growth_every = integer(growth, "every");
+        }
         const auto known = std::find(ropes_.begin(), ropes_.end(), spec);
         if (known != ropes_.end()) return static_cast<int32_t>(known - ropes_.begin());
         ropes_.push_back(std::move(spec));

@@ -11,6 +11,23 @@
 
 namespace octavo {
 
+namespace {
+
+/// Values of E4M3 times one scale, the largest magnitude / 448: steps of an eighth of their power of two, of 2^-9 below 2^-6.
+void round_e4m3(const float* in, int64_t count, float* out) {
+    float most = 0.0f;
+    for (int64_t i = 0; i < count; i++) most = std::max(most, std::fabs(in[i]));
+    const float scale = most / 448.0f;
+    for (int64_t i = 0; i < count; i++) {
+        const float value = scale > 0.0f ? in[i] / scale : 0.0f;
+        const int exponent = std::max(value == 0.0f ? -6 : std::ilogb(value), -6);
+        const float step = std::ldexp(1.0f, exponent - 3);
+        out[i] = std::min(448.0f, std::max(-448.0f, std::nearbyint(value / step) * step)) * scale;
+    }
+}
+
+}  // namespace
+
 /// One step; runs each kind of op.
 struct Executor::Step {
     Executor& executor;
@@ -213,6 +230,18 @@ struct Executor::Step {
         const Rows on = program.rows(op.on);
         for_rows(executor.pool_, num_rows, op.on.width / 8, [&](int64_t begin, int64_t end) {
             for (int64_t i = begin; i < end; i++) op_kernels().clamp(on.row(i), op.limit, op.on.width);
+        });
+    }
+
+    void operator()(const RoundE4m3Op& op) {
+        const Rows in = program.rows(op.in);
+        const Rows out = program.rows(op.out);
+        for_rows(executor.pool_, num_rows, op.in.width * 8, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; i++) {
+                for (int64_t first = 0; first < op.in.width; first += op.group) {
+                    round_e4m3(in.row(i) + first, std::min(op.group, op.in.width - first), out.row(i) + first);
+                }
+            }
         });
     }
 

@@ -206,6 +206,14 @@ struct ClampOp {
     auto reads() const { return std::array{on}; }
     auto writes() const { return std::array{on}; }
 };
+struct RoundE4m3Op {
+    BufferSpan in;
+    BufferSpan out;
+    int64_t group;
+
+    auto reads() const { return std::array{in}; }
+    auto writes() const { return std::array{out}; }
+};
 struct GatherOp {
     BufferSpan in;
     BufferSpan out;
@@ -215,6 +223,6 @@ struct GatherOp {
 };
 
 using Op = std::variant<EmbeddingOp, RmsNormOp, LayerNormOp, LinearOp, RopeOp, AttentionOp, GatedActivationOp, ActivationOp, ExpertsOp,
-                        SigmoidGateOp, GateOp, SplitOp, ConvolutionOp, RecurrenceOp, AddOp, ScaleOp, ClampOp, GatherOp>;
+                        SigmoidGateOp, GateOp, SplitOp, ConvolutionOp, RecurrenceOp, AddOp, ScaleOp, ClampOp, RoundE4m3Op, GatherOp>;
 
 }  // namespace octavo

@@ -152,6 +152,11 @@ class ProgramChecker {
         this.#read("on", op.on);
         if (!Number.isFinite(op.factor)) this.#fail(`has the factor ${op.factor}`);
         return;
+      case "round_e4m3": {
+        const { width } = this.#read("in", op.in);
+        if (op.groupSize !== undefined) this.#positive("groupSize", op.groupSize);
+        return this.#equal("the width of out", this.#write("out", op.out).width, "the width of in", width);
+      }
       case "clamp":
         this.#read("on", op.on);
         return this.#above("limit", op.limit);
@@ -223,6 +228,11 @@ class ProgramChecker {
     if (!op.rope.inverseFrequencies.every(Number.isFinite)) this.#fail("has a frequency that is not finite");
     if (!Number.isFinite(op.rope.attentionFactor))
       this.#fail(`has the attention factor ${op.rope.attentionFactor}`);
+    const { growth } = op.rope;
+    if (growth !== undefined) {
+      this.#positive("growth.every", growth.every);
+      if (!(growth.beta >= 0 && Number.isFinite(growth.beta))) this.#fail(`has the growth ${growth.beta}`);
+    }
     if (op.rope.layout !== "neox" && op.rope.layout !== "interleaved") {
       this.#fail(`knows no layout ${String(op.rope.layout)}`);
     }

@@ -3,7 +3,7 @@ import { OctavoError } from "@octavo/protocol/errors";
 import { interleavedHeadDimOf, packAdapter } from "../../adapters/pack-adapter.js";
 import { readAdapter } from "@octavo/artifacts/adapters/read-adapter";
 import { IntList } from "../../kv-cache/int-list.js";
-import { type LoadedModel, loadModel } from "../../model/load-model.js";
+import { type LoadedModel, loadModel, type LoadModelOptions } from "../../model/load-model.js";
 import type { PackingOptions } from "../../model/weight-packer.js";
 import { StepPlanBuilder } from "../../step/step-plan-builder.js";
 import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
@@ -39,7 +39,7 @@ export class ModelRunner implements Disposable {
     checkpoint: Checkpoint,
     maxTokens: number,
     kvDtype: KvDtype,
-    packing: PackingOptions = {},
+    packing: PackingOptions & Pick<LoadModelOptions, "activations"> = {},
   ): Promise<ModelRunner> {
     const { numKvHeads, headDim } = checkpoint.config;
     const model = await loadModel(backend, checkpoint, { ...packing, maxTokens, maxModelLen: maxTokens });

@@ -7,7 +7,7 @@ import type {
   RowResult,
   StepPlan,
 } from "@octavo/kernels";
-import { activateGated, layerNorm, rmsNorm, rope } from "@octavo/kernels/testing/reference-ops";
+import { activateGated, layerNorm, rmsNorm, rope, roundE4m3 } from "@octavo/kernels/testing/reference-ops";
 import { OctavoError } from "@octavo/protocol/errors";
 import {
   ReferenceAdapter,
@@ -113,6 +113,11 @@ class ReferenceStep {
         return this.#eachRow((row) => {
           const values = this.#row(op.on, row);
           values.set(values.map((value) => value * op.factor));
+        });
+      case "round_e4m3":
+        return this.#eachRow((row) => {
+          const input = this.#row(op.in, row);
+          this.#row(op.out, row).set(roundE4m3(input, op.groupSize ?? input.length));
         });
       case "clamp":
         return this.#eachRow((row) => {

@@ -1,6 +1,7 @@
 import { findGgufFamily, readGgufConfig } from "@octavo/artifacts/gguf/config";
 import { ggufPlace, huggingFaceName } from "@octavo/artifacts/gguf/names";
 import { readConfigJson } from "@octavo/artifacts/config/config-json";
+import { textPart } from "@octavo/artifacts/config/container-config";
 import type { ModelConfig } from "@octavo/artifacts/program/model-config";
 import { weightsIn } from "@octavo/artifacts/program/model-plan";
 import { modelFamilies, modelFamily, planModel } from "@octavo/artifacts/program/registry";
@@ -27,7 +28,7 @@ export function shapeOf({ source, tensors }: ModelDescription): ModelShape {
 export function readConfigShape(path: string, json: unknown): ModelShape {
   if (!isRecord(json)) throw new OctavoError("artifact_invalid", `${path}: is not a JSON object`);
   const { model_type: outerType, text_config: text } = json;
-  const config = isRecord(text) ? { model_type: outerType, ...text } : json;
+  const config = textPart(json)?.json ?? (isRecord(text) ? { model_type: outerType, ...text } : json);
   const type = config["model_type"];
   if (typeof type !== "string") throw unplanned(path, "names no model_type");
   if (latentFamilies.includes(type)) return readLatentConfig(path, config);

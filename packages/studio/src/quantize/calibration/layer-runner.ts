@@ -198,6 +198,7 @@ export class LayerRunner implements Disposable {
       case "add":
       case "scale":
       case "clamp":
+      case "round_e4m3":
       case "activation":
       case "sigmoid_gate":
         return op;

@@ -120,6 +120,7 @@ class StageBuilder {
         return { reads: [op.in], writes: [op.out], changes: op.residual === undefined ? [] : [op.residual] };
       case "linear":
       case "gated_activation":
+      case "round_e4m3":
         return { reads: [op.in], writes: [op.out], changes: [] };
       case "attention":
         return { reads: [op.q, op.k, op.v], writes: [op.out], changes: [] };
@@ -176,6 +177,7 @@ class StageBuilder {
         };
       case "linear":
       case "gated_activation":
+      case "round_e4m3":
         return { ...op, in: at(op.in, before), out: at(op.out, this.#places) };
       case "attention":
         return {
