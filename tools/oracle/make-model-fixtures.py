@@ -127,6 +127,14 @@ CHECKPOINTS |= {
     }, torch.float32, None),
 }
 
+CHECKPOINTS |= {
+    # As fine-tuned and saved by transformers.
+    "gpt-oss-f32": ({**CHECKPOINTS["gpt-oss"][0], "quantization_config": None}, torch.float32, None),
+    # Heads that no vector divides.
+    "llama-heads-of-20": ({**LLAMA, "head_dim": 20}, torch.float32, None),
+    "qwen3-heads-of-12": ({**QWEN3, "head_dim": 12}, torch.float32, None),
+}
+
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
 
 # case -> (checkpoint, changes of its config.json)
@@ -142,6 +150,11 @@ CASES = {
         "sliding_window": None, "original_max_position_embeddings": 64,
         "rope_scaling": {"type": "longrope", "short_factor": [1.0] * 8, "long_factor": [1.0 + 0.5 * i for i in range(8)]},
     }),
+    "phi3-longrope-short": ("phi3", {
+        "sliding_window": None, "original_max_position_embeddings": 448,
+        "rope_scaling": {"type": "longrope", "short_factor": [1.0 + 0.125 * i for i in range(8)], "long_factor": [1.0 + 0.5 * i for i in range(8)]},
+    }),
+    "olmoe-clip": ("olmoe", {"clip_qkv": 0.75}),
     "qwen2-window": ("qwen2", {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1}),
 }
 
@@ -234,7 +247,7 @@ def save_checkpoint(folder: Path, config: dict, dtype: torch.dtype, shard_bytes:
     if shard_bytes is None:
         pieces = {}
         for name, value in weights.items():
-            if config["model_type"] == "gpt_oss" and value.ndim == 3:
+            if config.get("quantization_config") and value.ndim == 3:
                 pieces[f"{name}_blocks"], pieces[f"{name}_scales"], weights[name] = to_mxfp4(value)
             elif config["model_type"] == "gpt_oss":
                 pieces[name] = value
@@ -293,8 +306,8 @@ def build(config: dict, weights: dict[str, torch.Tensor]) -> torch.nn.Module:
         factor, dim = scaling["factor"], HIDDEN // settings["num_attention_heads"]
         settings["rope_theta"] *= (factor * factor - (factor - 1)) ** (dim / (dim - 2))
         del settings["rope_scaling"]
-    if scaling.get("type") == "longrope":
-        # Likewise: the factors of the extended length at every length.
+    if scaling.get("type") == "longrope" and settings["original_max_position_embeddings"] < LONG_PROMPT_TOKENS:
+        # Likewise: the factors of the longest prompt at every length.
         settings["rope_scaling"] = {**scaling, "short_factor": scaling["long_factor"]}
     partial = settings.pop("partial_rotary_factor", 1.0)
     model = AutoModelForCausalLM.from_config(hf_config(settings)).float().eval()

@@ -244,6 +244,7 @@ SCHEMES = {
     "gptq-3bit": (lambda: gptq_layer(3), {**GPTQ, "bits": 3}),
     "gptq-8bit-act-order": (
         lambda: gptq_layer(8, act_order=True, symmetric=True), {**GPTQ, "bits": 8, "desc_act": True, "sym": True}),
+    "gptq-8bit": (lambda: gptq_layer(8), {**GPTQ, "bits": 8}),
     "ct-w4a16": (lambda: compressed_layer(4), compressed_config("pack-quantized", 4, True)),
     "ct-w4a16-asymmetric": (lambda: compressed_layer(4, symmetric=False), compressed_config("pack-quantized", 4, False)),
     "ct-w8a16": (lambda: compressed_layer(8), compressed_config("pack-quantized", 8, True)),

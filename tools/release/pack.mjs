@@ -32,7 +32,7 @@ function hostPlatform() {
   );
 }
 
-/** `wanted` is "all", or "here". Resolves to the tarballs' paths by package name. */
+/** `wanted` is "all", "here", or "prebuilt": this machine's alone, of build-prebuilt.mjs. Resolves to the tarballs' paths by package name. */
 export function packRelease(wanted, out) {
   const host = hostPlatform();
   const addons =
@@ -40,7 +40,15 @@ export function packRelease(wanted, out) {
       ? platforms.map((row) => ({ row, addon: prebuiltPath(row.name) }))
       : host === undefined
         ? []
-        : [{ row: host, addon: join(root, "packages/kernels/build/octavo_kernels.node") }];
+        : [
+            {
+              row: host,
+              addon:
+                wanted === "here"
+                  ? join(root, "packages/kernels/build/octavo_kernels.node")
+                  : prebuiltPath(host.name),
+            },
+          ];
   const missing = addons.find(({ addon }) => !existsSync(addon));
   if (missing !== undefined) fail(`${missing.addon} is not built`);
   const stage = join(out, "stage");

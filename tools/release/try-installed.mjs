@@ -1,5 +1,6 @@
-// `node tools/release/try-installed.mjs [NODE ...]`: installs the packed packages in an empty folder, as `npm i octavo` does, with a PATH
-// that has no compiler, and uses them from there, on this Node and on the given versions (`tools/test-on-node.mjs` installs them).
+// `node tools/release/try-installed.mjs [--prebuilt] [NODE ...]`: installs the packed packages in an empty folder, as `npm i octavo` does,
+// with a PATH that has no compiler, and uses them from there, on this Node and on the given versions (`tools/test-on-node.mjs` installs
+// them). The kernels are those built in this clone, with `--prebuilt` those of build-prebuilt.mjs.
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import {
@@ -9,6 +10,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   statSync,
@@ -49,6 +51,10 @@ const environment = (path) => {
   return { ...rest, PATH: path, XDG_CACHE_HOME: join(work, "cache") };
 };
 
+function textIfThere(path) {
+  return existsSync(path) ? readFileSync(path, "utf8") : "";
+}
+
 /** Bytes below a folder, links not followed. */
 function bytesBelow(folder) {
   return readdirSync(folder, { withFileTypes: true, recursive: true })
@@ -58,7 +64,9 @@ function bytesBelow(folder) {
 
 async function install(folder) {
   const tarballs = Object.fromEntries(
-    Object.entries(packRelease("here", join(work, "tarballs"))).map(([name, { path }]) => [name, path]),
+    Object.entries(
+      packRelease(process.argv.includes("--prebuilt") ? "prebuilt" : "here", join(work, "tarballs")),
+    ).map(([name, { path }]) => [name, path]),
   );
   const registry = await serveTarballs(tarballs);
   mkdirSync(folder);
@@ -86,6 +94,13 @@ async function use(folder, node, path) {
       ...options,
     });
   assert.equal(octavo(["--version"]).stdout.trim(), version);
+  const kernels = JSON.parse(octavo(["doctor", "--json"]).stdout).find(({ name }) => name === "kernels");
+  const isFast = process.arch === "arm64" || /\bavx2\b/.test(textIfThere("/proc/cpuinfo"));
+  assert.equal(kernels.state, isFast ? "ok" : "warning", `kernels: ${kernels.found}`);
+  const chat = octavo(["chat", "--temperature", "0", "--max-tokens", "24"], {
+    input: "Hello! Who are you?\n",
+  });
+  assert.equal(chat.status, 0, chat.stderr);
   const server = await startServer(
     ["--port", "0", "--log-level", "silent"],
     [node, command, "serve"],
@@ -104,7 +119,7 @@ async function use(folder, node, path) {
       body: JSON.stringify({ ...asked, max_tokens: 24 }),
     });
     const { choices } = await response.json();
-    assert.ok(choices[0].message.content.length > 0, "the installed server answers");
+    assert.equal(`${choices[0].message.content}\n`, chat.stdout, "octavo chat and the server say the same");
     writeFileSync(
       join(folder, "cases.jsonl"),
       `${JSON.stringify({ messages: asked.messages, expected: { includes: choices[0].message.content.slice(0, 8) } })}\n`,
@@ -222,7 +237,7 @@ await use(folder, process.execPath, ownPath);
 useLibrary(folder);
 useWithoutPrebuilt(folder);
 say(`installed packages on Node ${process.versions.node}: ok`);
-for (const wanted of process.argv.slice(2)) {
+for (const wanted of process.argv.slice(2).filter((argument) => argument !== "--prebuilt")) {
   const node = join(tmpdir(), `octavo-node-${wanted}`, "node_modules", "node", "bin", "node");
   if (!existsSync(node))
     fail(`Node ${wanted} is not installed; run: node tools/test-on-node.mjs ${wanted} --install`);

@@ -24,6 +24,8 @@ export interface RopeSpec {
  */
 export type Activation = "silu" | "gelu" | "gelu_tanh" | "clamped_swiglu";
 
+export type PlainActivation = Exclude<Activation, "clamped_swiglu">;
+
 /** One expert's gated MLP. `gate` and `up` are `[inner, hidden]`; without `up`, `gate` is a stack of the two, gate above up. */
 export interface ExpertWeights {
   readonly gate: Matrix;
@@ -50,6 +52,17 @@ export type Op =
       readonly residual?: BufferRef;
       /** Gemma's (1 + weight). */
       readonly weightOffset?: number;
+    }
+  | {
+      /** (x - mean) / sqrt(variance + eps) * weight + bias over the whole width (Ba et al., arXiv 1607.06450). */
+      readonly op: "layer_norm";
+      readonly in: BufferRef;
+      readonly weight: Vector;
+      readonly bias?: Vector;
+      readonly out: BufferRef;
+      readonly eps: number;
+      /** First add `in` into this buffer, then normalise the sum. */
+      readonly residual?: BufferRef;
     }
   | {
       readonly op: "linear";
@@ -87,6 +100,8 @@ export type Op =
       readonly out: BufferRef;
       readonly activation: Activation;
     }
+  /** An activation that gates nothing. */
+  | { readonly op: "activation"; readonly on: BufferRef; readonly activation: PlainActivation }
   | {
       /**
        * A mixture of experts. A row goes to the `topK` experts with the highest scores (the lower index where scores are equal);
@@ -107,6 +122,8 @@ export type Op =
   | { readonly op: "sigmoid_gate"; readonly in: BufferRef; readonly on: BufferRef }
   | { readonly op: "add"; readonly in: BufferRef; readonly out: BufferRef }
   | { readonly op: "scale"; readonly on: BufferRef; readonly factor: number }
+  /** Bounds every value to [-limit, limit]. */
+  | { readonly op: "clamp"; readonly on: BufferRef; readonly limit: number }
   | {
       /** Keeps the rows named by the plan's `outputTokens`; later ops run on those alone. */
       readonly op: "gather";

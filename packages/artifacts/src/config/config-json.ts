@@ -72,6 +72,7 @@ export function toIds(value: number | readonly number[] | null | undefined): rea
 }
 
 function findFamily(path: string, config: ConfigJson): ModelFamily {
+  if (config.architectures?.length === 0) throw artifactInvalid(path, "has an empty list of architectures");
   const name = config.architectures?.[0];
   const { model_type: type } = config;
   const family = modelFamilies.find(({ architecture, modelType }) =>

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { largestVocabulary } from "./model-sizes.js";
 
 /**
  * `rope_scaling` (before transformers 5, with the base beside it) and `rope_parameters` (since, with the base inside).
@@ -25,7 +26,17 @@ const ropeParametersSchema = z.looseObject({
 
 export type RopeParameters = z.infer<typeof ropeParametersSchema>;
 
-const tokenIds = z.union([z.number().int(), z.array(z.number().int()).max(1024)]);
+/** Placeholders such as -1 stand for none; beyond the largest vocabulary there is nothing that a number could mean. */
+const tokenId = z
+  .number()
+  .int()
+  .min(-1)
+  .max(largestVocabulary - 1);
+export const tokenIds = z.union([tokenId, z.array(tokenId).max(1024)]);
+
+/** A layer's place in the model, or the distance between layers of a kind. */
+const layerNumber = z.number().int().min(0).max(1_048_576);
+const layerInterval = z.number().int().min(1).max(1_048_576);
 
 /** Of one kind, or since transformers 5 of each kind of layer. */
 const layeredRopeSchema = ropeParametersSchema.extend({
@@ -58,8 +69,8 @@ export const configSchema = z.looseObject({
   partial_rotary_factor: z.number().nullish(),
   use_sliding_window: z.boolean().nullish(),
   sliding_window: z.number().nullish(),
-  max_window_layers: z.number().nullish(),
-  sliding_window_pattern: z.number().nullish(),
+  max_window_layers: layerNumber.nullish(),
+  sliding_window_pattern: layerInterval.nullish(),
   rope_local_base_freq: z.number().nullish(),
   query_pre_attn_scalar: z.number().nullish(),
   attn_logit_softcapping: z.number().nullish(),
@@ -68,8 +79,8 @@ export const configSchema = z.looseObject({
   residual_multiplier: z.number().nullish(),
   attention_multiplier: z.number().nullish(),
   logits_scaling: z.number().nullish(),
-  no_rope_layers: z.array(z.number()).max(1024).nullish(),
-  no_rope_layer_interval: z.number().nullish(),
+  no_rope_layers: z.array(z.number().int().min(0).max(1)).max(1024).nullish(),
+  no_rope_layer_interval: layerInterval.nullish(),
   qkv_bias: z.boolean().nullish(),
   clip_qkv: z.number().nullish(),
   swiglu_limit: z.number().nullish(),
@@ -81,7 +92,7 @@ export const configSchema = z.looseObject({
   shared_expert_intermediate_size: z.number().nullish(),
   norm_topk_prob: z.boolean().nullish(),
   decoder_sparse_step: z.number().nullish(),
-  mlp_only_layers: z.array(z.number()).max(1024).nullish(),
+  mlp_only_layers: z.array(layerNumber).max(1024).nullish(),
   layer_types: z.array(z.string()).max(1024).nullish(),
   bos_token_id: tokenIds.nullish(),
   eos_token_id: tokenIds.nullish(),

@@ -7,9 +7,11 @@ export function positive(path: string, field: string, value: number): number {
   throw artifactInvalid(path, `has ${field} ${value}; a positive number is needed`);
 }
 
+export const largestVocabulary = 4_194_304;
+
 /** Far above any published model; a file that claims more is broken or hostile. */
 const sizeBounds = {
-  vocabSize: 4_194_304,
+  vocabSize: largestVocabulary,
   hiddenSize: 262_144,
   intermediateSize: 1_048_576,
   numLayers: 1_024,
@@ -69,6 +71,11 @@ export function checkModelConfig(path: string, config: ModelConfig): ModelConfig
       `gives ${config.slidingWindows.length} layer types for ${config.numLayers} layers`,
     );
   }
+  for (const id of [config.bosTokenId ?? 0, ...config.eosTokenIds]) {
+    // GGUF files write -1 as 32 bits without a sign.
+    if (id < -1 || (id >= largestVocabulary && id !== 0xffff_ffff))
+      throw artifactInvalid(path, `has the token id ${id} for begin or end; no vocabulary is as large`);
+  }
   const inVocabulary = (id: number): boolean => Number.isSafeInteger(id) && id >= 0 && id < config.vocabSize;
   const { bosTokenId } = config;
   return {
@@ -81,17 +88,11 @@ export function checkModelConfig(path: string, config: ModelConfig): ModelConfig
 
 function checkScaling(path: string, scaling: RopeScaling, rotaryDim: number): void {
   if (scaling.kind === "none") return;
-  if (scaling.kind === "factors") {
-    if (scaling.factors.length !== rotaryDim / 2) {
-      throw artifactInvalid(
-        path,
-        `has ${scaling.factors.length} rope factors for ${rotaryDim / 2} frequencies`,
-      );
+  if (scaling.kind === "factors" || scaling.kind === "longrope") {
+    for (const factors of scaling.kind === "factors" ? [scaling.factors] : [scaling.short, scaling.long]) {
+      checkFactors(path, factors, rotaryDim / 2);
     }
-    if (!scaling.factors.every((factor) => Number.isFinite(factor) && factor > 0)) {
-      throw artifactInvalid(path, "has a rope factor that is not a positive number");
-    }
-    const { attentionFactor = 1 } = scaling;
+    const attentionFactor = scaling.kind === "factors" ? 1 : scaling.attentionFactor;
     if (!(attentionFactor > 0 && Number.isFinite(attentionFactor))) {
       throw artifactInvalid(path, `has the rope attention factor ${attentionFactor}`);
     }
@@ -103,6 +104,15 @@ function checkScaling(path: string, scaling: RopeScaling, rotaryDim: number): vo
     }
   }
   if (!(scaling.factor > 0)) throw artifactInvalid(path, `has the rope scaling factor ${scaling.factor}`);
+}
+
+function checkFactors(path: string, factors: Float32Array, count: number): void {
+  if (factors.length !== count) {
+    throw artifactInvalid(path, `has ${factors.length} rope factors for ${count} frequencies`);
+  }
+  if (!factors.every((factor) => Number.isFinite(factor) && factor > 0)) {
+    throw artifactInvalid(path, "has a rope factor that is not a positive number");
+  }
 }
 
 /**
@@ -119,6 +129,7 @@ export function usablePositions(maxPositions: number, scaling: RopeScaling): num
     case "none":
     case "llama3":
     case "factors":
+    case "longrope":
       return maxPositions;
   }
 }

@@ -58,10 +58,7 @@ export function readRopeScaling(
   }
 }
 
-/**
- * LongRoPE (arXiv 2402.13753) as Phi-3 has it. transformers switches from the short to the long factors when a sequence grows beyond
- * the original length; cached keys would no longer fit, so the model's full length decides, as in vLLM.
- */
+/** LongRoPE (arXiv 2402.13753) as Phi-3 has it. */
 function longRope(
   path: string,
   parameters: RopeParameters,
@@ -69,11 +66,19 @@ function longRope(
   originalMaxPositions: number,
 ): RopeScaling {
   const extended = maxPositions / originalMaxPositions;
-  const name = extended > 1 ? "long_factor" : "short_factor";
-  const factors = parameters[name];
-  if (!factors) throw artifactInvalid(path, `has longrope rope scaling without ${name}`);
+  const factorsOf = (name: "short_factor" | "long_factor"): Float32Array => {
+    const factors = parameters[name];
+    if (!factors) throw artifactInvalid(path, `has longrope rope scaling without ${name}`);
+    return Float32Array.from(factors);
+  };
   const attentionFactor =
     parameters.attention_factor ??
     (extended > 1 ? Math.sqrt(1 + Math.log(extended) / Math.log(originalMaxPositions)) : 1);
-  return { kind: "factors", factors: Float32Array.from(factors), attentionFactor };
+  return {
+    kind: "longrope",
+    short: factorsOf("short_factor"),
+    long: factorsOf("long_factor"),
+    originalMaxPositions,
+    attentionFactor,
+  };
 }

@@ -179,12 +179,14 @@ function attention(
     builder.norm(`${name}.q_norm.weight`, q, q, queryKeyNorm === "head" ? { groupSize: headDim } : {});
     builder.norm(`${name}.k_norm.weight`, k, k, queryKeyNorm === "head" ? { groupSize: headDim } : {});
   }
+  if (config.attentionClip !== undefined)
+    builder.add({ op: "clamp", on: buffers.qkv, limit: config.attentionClip });
   const slidingWindow = config.slidingWindows[layer];
   const rope = slidingWindow === undefined ? config.rope : (config.localRope ?? config.rope);
   if (config.layersWithoutRope?.[layer] !== true) {
     // q and k are neighbours, so one pass rotates the heads of both.
     const on = { buffer, column: 0, width: qWidth + kvWidth };
-    builder.add({ op: "rope", on, headDim, rope: ropeSpec(rope) });
+    builder.add({ op: "rope", on, headDim, rope: ropeSpec(rope, config.maxPositionEmbeddings) });
   }
   builder.add({
     op: "attention",

@@ -4,6 +4,13 @@ import type { ExpertsConfig } from "./model-config.js";
 import type { PlannedExpert } from "./model-plan.js";
 import type { ProgramBuilder } from "./program-builder.js";
 
+interface FusedExpertNames {
+  readonly gateUp: string;
+  readonly down: string;
+  /** Floats lie as `[experts, inputs, outputs]`, gate's and up's outputs in turn. */
+  readonly isTransposed?: boolean;
+}
+
 /** Names within the layer. */
 export interface ExpertNames {
   readonly router: string;
@@ -14,7 +21,7 @@ export interface ExpertNames {
     readonly down: string;
   };
   /** Of the tensors that hold all experts, in full; used where the checkpoint has them. */
-  readonly fused: { readonly gateUp: string; readonly down: string };
+  readonly fused: FusedExpertNames;
   /** Biases of the `fused` tensors, gate's and up's interleaved; present where the router and every expert have biases. */
   readonly biases?: { readonly gateUp: string; readonly down: string };
   /** Of the expert that every token goes to and of its gate. */
@@ -117,7 +124,7 @@ function plannedExperts(
   const { biases } = names;
   if (builder.has(gateUp)) {
     return builder.fusedExperts(
-      { gateUp, down: at(names.fused.down) },
+      { ...names.fused, gateUp, down: at(names.fused.down) },
       count,
       intermediateSize,
       biases && { gateUp: at(biases.gateUp), down: at(biases.down) },

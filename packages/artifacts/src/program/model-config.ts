@@ -32,6 +32,8 @@ export interface ModelConfig {
   /** Scores and logits become cap * tanh(x / cap). */
   readonly attentionSoftCap?: number;
   readonly logitSoftCap?: number;
+  /** Bounds queries, keys and values, after their norms and before rotation, to [-clip, clip] (OLMoE). */
+  readonly attentionClip?: number;
   /** Rotary embedding of layers with a sliding window, where it differs (Gemma 3). */
   readonly localRope?: RopeConfig;
   /** True for layers whose queries and keys are not rotated (SmolLM3). */
@@ -88,10 +90,14 @@ export type RopeScaling =
       readonly mscaleAllDim: number | undefined;
       readonly truncate: boolean;
     }
-  /** GGUF's `rope_freqs` tensor, and longrope: each inverse frequency divided by its factor. */
+  /** GGUF's `rope_freqs` tensor: each inverse frequency divided by its factor. */
+  | { readonly kind: "factors"; readonly factors: Float32Array }
+  /** LongRoPE: the same with `long` where sequences may grow beyond the original length, else with `short`. */
   | {
-      readonly kind: "factors";
-      readonly factors: Float32Array;
-      /** Multiplies cos and sin (longrope); 1 when absent. */
-      readonly attentionFactor?: number;
+      readonly kind: "longrope";
+      readonly short: Float32Array;
+      readonly long: Float32Array;
+      readonly originalMaxPositions: number;
+      /** Multiplies cos and sin, with either list. */
+      readonly attentionFactor: number;
     };

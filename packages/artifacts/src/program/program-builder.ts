@@ -4,6 +4,7 @@ import type { TensorInfo } from "../checkpoint/checkpoint.js";
 import { tensorSlices } from "../checkpoint/tensor-slices.js";
 import { isFloatType } from "../checkpoint/tensor-storage.js";
 import type { ModelConfig } from "./model-config.js";
+import { transposedExperts } from "./transposed-experts.js";
 import type {
   AdaptableModule,
   MatrixPlan,
@@ -126,17 +127,19 @@ export class ProgramBuilder {
 
   /**
    * All experts' gated MLPs of two tensors, named in full, `[count, 2 * inner, hidden]` (gate above up) and `[count, hidden, inner]`;
-   * biases `[count, 2 * inner]`, gate's and up's in turn, and `[count, hidden]`.
+   * biases `[count, 2 * inner]`, gate's and up's in turn, and `[count, hidden]`. Unquantised ones may be transposed, gate's and up's
+   * outputs in turn as well.
    */
   fusedExperts(
-    names: { readonly gateUp: string; readonly down: string },
+    names: { readonly gateUp: string; readonly down: string; readonly isTransposed?: boolean },
     count: number,
     inner: number,
     biases?: { readonly gateUp: string; readonly down: string },
   ): PlannedExpert[] {
     const { hiddenSize } = this.config;
-    const gates = this.#slices(names.gateUp, count, 2 * inner, hiddenSize);
-    const downs = this.#slices(names.down, count, hiddenSize, inner);
+    const { isTransposed = false } = names;
+    const gates = this.#slices(names.gateUp, count, 2 * inner, hiddenSize, isTransposed && "interleaved");
+    const downs = this.#slices(names.down, count, hiddenSize, inner, isTransposed && "whole");
     const gateBiases = biases && this.#vectorSlices(biases.gateUp, count, 2 * inner);
     const downBiases = biases && this.#vectorSlices(biases.down, count, hiddenSize);
     return gates.flatMap((gate, index) => {
@@ -165,8 +168,17 @@ export class ProgramBuilder {
     return tensorSlices(this.#floats(this.#tensor(name, [count, length])));
   }
 
-  #slices(name: string, count: number, rows: number, cols: number): MatrixPlan[] {
-    const whole = this.#tensor(name, [count, rows, cols]);
+  #slices(
+    name: string,
+    count: number,
+    rows: number,
+    cols: number,
+    transposed: false | "interleaved" | "whole",
+  ): MatrixPlan[] {
+    const isTransposed = transposed !== false && this.#tensors?.get(name)?.recipe === undefined;
+    const whole = isTransposed
+      ? transposedExperts(this.#tensor(name, [count, cols, rows]), transposed === "interleaved")
+      : this.#tensor(name, [count, rows, cols]);
     if (whole.recipe !== undefined && whole.recipe.slices === undefined) {
       throw new OctavoError(
         "artifact_unsupported",

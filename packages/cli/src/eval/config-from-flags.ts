@@ -16,6 +16,7 @@ export interface FlagExtras {
 /** A configuration from flags, checked by the reader of eval.yaml. */
 export function configFromFlags(flags: ConfigFlags, extras: FlagExtras = {}): GateConfig {
   const recorded = { recorded: true };
+  const stream = flags.noStream === true ? false : undefined;
   if (flags.target === undefined && extras.recorded !== "candidate")
     throw new OctavoError("invalid_option", "--target: name the server to evaluate", { param: "target" });
   const written = {
@@ -30,7 +31,7 @@ export function configFromFlags(flags: ConfigFlags, extras: FlagExtras = {}): Ga
       candidate:
         extras.recorded === "candidate"
           ? recorded
-          : { base_url: flags.target, model: flags.model, api_key_env: flags.apiKeyEnv },
+          : { base_url: flags.target, model: flags.model, api_key_env: flags.apiKeyEnv, stream },
       baseline:
         extras.recorded === "baseline"
           ? recorded
@@ -38,11 +39,13 @@ export function configFromFlags(flags: ConfigFlags, extras: FlagExtras = {}): Ga
               base_url: flags.baseline,
               model: flags.baselineModel,
               api_key_env: flags.baselineKeyEnv,
+              stream,
             },
       replicas: flags.replica?.map((url) => ({
         base_url: url,
         model: flags.model,
         api_key_env: flags.apiKeyEnv,
+        stream,
       })),
       start_replica: flags.startReplica === undefined ? undefined : wordsOf(flags.startReplica),
     },
@@ -68,8 +71,15 @@ function datasetsOf({
   owner,
   ...flags
 }: ConfigFlags): Readonly<Record<string, unknown>> {
-  const { format, columns, delimiter, answers } = flags;
-  const options = datasetOptions({ format, columns, delimiter, answers: answers && resolve(answers) });
+  const { format, columns, delimiter, answers, prompt, examples } = flags;
+  const options = datasetOptions({
+    format,
+    columns,
+    delimiter,
+    answers: answers && resolve(answers),
+    prompt: prompt && resolve(prompt),
+    examples: examples && resolve(examples),
+  });
   const datasets: Record<string, unknown> = {};
   const add = (path: string, how: object): void => {
     const stem =

@@ -18,12 +18,26 @@ export const datasetRows = {
   answers: option.text("--answers <file>", "BFCL: the expected answers", {
     defaultText: "possible_answer/ beside the questions",
   }),
+  prompt: option.text("--prompt <file>", "MMLU-Pro, LongBench v2, HLE: the benchmark's own prompt", {
+    defaultText: "Octavo's",
+  }),
+  examples: option.text(
+    "--examples <file>",
+    "MMLU-Pro, with --prompt: its validation file, for worked examples",
+  ),
 };
 
 export type DatasetFlags = ResolvedOptions<typeof datasetRows>;
 
-export function datasetOptions({ format, columns, delimiter, answers }: DatasetFlags): OpenDatasetOptions {
-  return given({ format, columns, delimiter, answers });
+export function datasetOptions({
+  format,
+  columns,
+  delimiter,
+  answers,
+  prompt,
+  examples,
+}: DatasetFlags): OpenDatasetOptions {
+  return given({ format, columns, delimiter, answers, prompt, examples });
 }
 
 /** The model that judges. */
@@ -73,6 +87,7 @@ export const targetRows = {
     target: option.text("--target <url>", "the server to evaluate, any that speaks OpenAI's API"),
     model: option.text("--model <name>", "its model", { defaultText: "the first that it lists" }),
     apiKeyEnv: option.text("--api-key-env <name>", "environment variable with its key"),
+    noStream: option.toggle("--no-stream", "ask for whole answers, never for streams"),
     baseline: option.text(
       "--baseline <url>",
       "the server to compare it with, such as one of the unquantised model",

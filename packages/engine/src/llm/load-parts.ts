@@ -76,7 +76,7 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
     const { loaded, tokenizer, templates, createEngine } = await loadContents(
       backend,
       checkpoint,
-      sizes.maxNumBatchedTokens,
+      sizes,
       options,
       corruptor,
     );
@@ -175,14 +175,14 @@ interface Contents {
 async function loadContents(
   backend: Backend,
   checkpoint: Checkpoint,
-  maxTokens: number,
+  sizes: Sizes,
   options: ResolvedLoadOptions,
   corruptor: WeightCorruptor | undefined,
 ): Promise<Contents> {
   const failure = new AbortController();
   const signal =
     options.signal === undefined ? failure.signal : AbortSignal.any([options.signal, failure.signal]);
-  const packing = packWeights(backend, checkpoint, maxTokens, { ...options, signal }, corruptor);
+  const packing = packWeights(backend, checkpoint, sizes, { ...options, signal }, corruptor);
   // Awaited below in every case; until then a rejection must not count as unhandled.
   packing.catch(() => undefined);
   try {
@@ -209,7 +209,7 @@ function untilPackingRuns(): Promise<void> {
 async function packWeights(
   backend: Backend,
   checkpoint: Checkpoint,
-  maxTokens: number,
+  { maxNumBatchedTokens: maxTokens, maxModelLen }: Sizes,
   options: ResolvedLoadOptions,
   corruptor: WeightCorruptor | undefined,
 ): Promise<LoadedModel> {
@@ -221,6 +221,7 @@ async function packWeights(
     onWarning,
     corruptor,
     maxTokens,
+    maxModelLen,
     dtype: dtype === "auto" ? undefined : dtype,
     signal,
     onProgress:
@@ -277,6 +278,13 @@ function planSizes(
     options.onWarning?.(
       `The KV cache holds one sequence of ${plan.maxModelLen} tokens, so that is the context length; ` +
         `the model could take ${config.maxPositionEmbeddings}. Give the cache more memory to use them.`,
+    );
+  }
+  const { scaling } = config.rope;
+  if (scaling.kind === "longrope" && plan.maxModelLen > scaling.originalMaxPositions) {
+    options.onWarning?.(
+      `Sequences may grow to ${plan.maxModelLen} tokens, so LongRoPE's long factors are in use, which cost short texts some quality. ` +
+        `With --max-model-len ${scaling.originalMaxPositions} or less, the short factors are.`,
     );
   }
   return { ...plan, blockSize, maxNumSeqs, maxNumBatchedTokens };

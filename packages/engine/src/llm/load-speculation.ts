@@ -93,6 +93,7 @@ async function loadDraftModel(
   const { maxNumBatchedTokens, numBlocks, blockSize, maxNumSeqs } = sizes;
   const loaded = await loadModel(backend, draft.checkpoint, {
     maxTokens: maxNumBatchedTokens,
+    maxModelLen: Math.min(config.maxPositionEmbeddings, sizes.maxModelLen),
     dtype: options.dtype === "auto" ? undefined : options.dtype,
     signal: options.signal,
     packLaterFrom: packLaterFromBytes,

@@ -13,6 +13,8 @@ import { type PackingOptions, WeightPacker } from "./weight-packer.js";
 export interface LoadModelOptions extends PackingOptions {
   /** Tokens per step, at most; sizes the activation buffers. */
   readonly maxTokens: number;
+  /** Tokens of the longest sequence; absent: as many as the model takes. */
+  readonly maxModelLen?: number;
 }
 
 /** A compiled program with the weights it owns. */
@@ -39,7 +41,9 @@ export async function loadModel(
   checkpoint: Checkpoint,
   options: LoadModelOptions,
 ): Promise<LoadedModel> {
-  const plan = planModel(checkpoint.config, checkpoint.tensors);
+  const { config, tensors } = checkpoint;
+  const { maxModelLen = config.maxPositionEmbeddings } = options;
+  const plan = planModel({ ...config, maxPositionEmbeddings: maxModelLen }, tensors);
   const weights = new WeightPacker(backend, options);
   try {
     await weights.pack(plan);
@@ -72,6 +76,11 @@ export async function loadModel(
 
 function realize(op: PlannedOp, weights: WeightPacker): Op {
   if (op.op === "linear") return realizeFields(op, weights);
+  if (op.op === "layer_norm") {
+    const { weight, bias, ...rest } = op;
+    const added = bias && { bias: weights.vector(bias) };
+    return { ...rest, weight: weights.vector(weight), ...added };
+  }
   if (op.op === "embedding") return { ...op, weight: weights.matrix(op.weight) };
   if (op.op === "rms_norm") return { ...op, weight: weights.vector(op.weight) };
   if (op.op === "attention") {

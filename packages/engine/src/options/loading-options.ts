@@ -54,7 +54,10 @@ export const loadingOptions = {
     ),
   }),
   ...inGroup("Engine", {
-    /** Prompt and output tokens of a sequence together; by default what the model and the memory allow. */
+    /**
+     * Prompt and output tokens of a sequence together; by default what the model and the memory allow. Models with LongRoPE (Phi-3,
+     * Phi-4-mini) use their short factors where it is at most the length they were first trained with, else the long ones.
+     */
     maxModelLen: option.integer("--max-model-len <tokens>", "longest context", {
       min: 1,
       defaultText: "the model's, or what fits the KV cache",

@@ -126,6 +126,10 @@ export class GenerationTask extends ActiveRequest {
     });
   }
 
+  override prepareMask(sequence: Sequence): boolean {
+    return this.#stream(sequence).constraint?.prepareInTurn() ?? true;
+  }
+
   override draftLimit(sequence: Sequence): number {
     const isComputed = sequence.numComputed + sequence.numScheduled === sequence.numTokens;
     if (!isComputed || sequence.numOutputTokens === 0) return 0;
@@ -195,8 +199,7 @@ export class GenerationTask extends ActiveRequest {
       if (ahead === sequence.draft.length || sampled.token !== sequence.draft.at(ahead)) break;
     }
     // Not while planning the next step: a failure there would stop the engine.
-    stream.constraint?.prepare();
-    return this.#takeForced(sequence, stream);
+    return this.prepareMask(sequence) && this.#takeForced(sequence, stream);
   }
 
   override release(sequence: Sequence): void {
@@ -305,7 +308,7 @@ export class GenerationTask extends ActiveRequest {
       const ending = stream.output.accept(token, undefined, this.#constrainedEnding(sequence, stream, token));
       stream.finishReason = ending?.finishReason;
       if (ending !== undefined) return true;
-      constraint.prepare();
+      if (!constraint.prepareInTurn()) break;
     }
     return false;
   }

@@ -19,6 +19,8 @@ const target = z.strictObject({
   api_key_env: environmentName.optional(),
   extra_body: z.record(z.string(), z.unknown()).optional(),
   headers: z.record(z.string(), z.string()).optional(),
+  /** Whether answers are streamed. Undefined: they are, and those of half of the cases of some checks are not. */
+  stream: z.boolean().optional(),
 });
 
 /** Answers that spans recorded, to be scored as they are: of datasets that are spans. */
@@ -45,6 +47,9 @@ const dataset = z.strictObject({
   delimiter: z.string().optional(),
   /** The file of golds, for BFCL. */
   answers: z.string().optional(),
+  /** For MMLU-Pro, LongBench v2 and HLE: the benchmark's own prompt, and MMLU-Pro's worked examples. */
+  prompt: z.string().optional(),
+  examples: z.string().optional(),
   /** Of spans, those of this owner. */
   owner: z.string().optional(),
 });

@@ -141,13 +141,13 @@ function targetOf(
   environment: PlanSurroundings["environment"],
 ): OpenAiTarget {
   const { max_tokens: maxTokens, temperature, seed } = file.parameters;
-  const { model, headers, extra_body: extraBody } = written;
+  const { model, headers, stream, extra_body: extraBody } = written;
   return new OpenAiTarget({
     name,
     baseUrl: written.base_url,
     timeoutMs: file.request_timeout,
     parameters: { temperature, ...definedFields({ maxTokens, seed, extraBody }) },
-    ...definedFields({ model, apiKey: keyOf(written, path, source, environment), headers }),
+    ...definedFields({ model, apiKey: keyOf(written, path, source, environment), headers, stream }),
   });
 }
 
@@ -200,25 +200,43 @@ function withPaths(settings: Readonly<Record<string, unknown>>, folder: string):
   return typeof recording === "string" ? { ...settings, recording: resolve(folder, recording) } : settings;
 }
 
+/** That reports list of a dataset. */
+const mostPrompts = 8;
+
 /** A dataset under the name that the configuration gives it. */
 async function openNamed(
   { source, file: { seed } }: GateConfig,
   name: string,
-  { path, answers, ...options }: GateConfigFile["datasets"][string],
+  { path, answers, prompt, examples, ...options }: GateConfigFile["datasets"][string],
   place: readonly PropertyKey[],
   folder: string,
 ): Promise<Dataset> {
   const dataset = await openDataset(resolve(folder, path), {
-    ...definedFields({ seed, ...options, answers: answers && resolve(folder, answers) }),
+    ...definedFields({
+      seed,
+      ...options,
+      answers: answers && resolve(folder, answers),
+      prompt: prompt && resolve(folder, prompt),
+      examples: examples && resolve(folder, examples),
+    }),
   }).catch((thrown: unknown) => {
     const error = OctavoError.from(thrown);
     throw error.code === "invalid_option" ? source.problem(place, error.message, error) : error;
   });
   const { skipped } = dataset;
+  const prompts = new Set<string>();
   return {
     name,
     size: dataset.size,
-    cases: () => dataset.cases(),
+    prompts: () => [...prompts],
+    async *cases() {
+      for await (const evalCase of dataset.cases()) {
+        const { benchmark, prompt: asked } = evalCase.metadata;
+        if (typeof benchmark === "string" && typeof asked === "string" && prompts.size < mostPrompts)
+          prompts.add(`${benchmark}: ${asked}`);
+        yield evalCase;
+      }
+    },
     ...definedFields({ skipped: skipped && (() => skipped()) }),
   };
 }

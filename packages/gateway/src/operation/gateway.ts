@@ -27,6 +27,8 @@ export interface GatewayOptions {
   readonly random?: () => number;
 }
 
+/** How exactly total timeouts are kept. */
+const sweepMs = 100;
 const requestIdPattern = /^[\w.:-]{1,128}$/;
 
 /**
@@ -42,6 +44,7 @@ export class Gateway {
   readonly #open = new Set<LiveExchange>();
   readonly #retiring = new Set<Promise<void>>();
   readonly #idle = new Set<() => void>();
+  readonly #sweep: NodeJS.Timeout;
   readonly metrics: GatewayMetrics;
   #isDraining = false;
 
@@ -63,6 +66,7 @@ export class Gateway {
       context.nowMs,
     );
     bind(this);
+    this.#sweep = setInterval(() => this.#endOverdue(), sweepMs).unref();
   }
 
   /** Throws `invalid_option` for what only shows when it is opened: a log that cannot be written, a folder without a tokenizer. */
@@ -152,10 +156,7 @@ export class Gateway {
     try {
       if (this.#isDraining)
         throw new OctavoError("shutting_down", "the gateway is shutting down", { retryAfterSeconds: 1 });
-      const { max_body, body_timeout } = config.limits;
-      exchange.body = new RequestBody(
-        await readRequest(request, response, { maxBodyBytes: max_body, timeoutMs: body_timeout }),
-      );
+      exchange.body = new RequestBody(await readRequest(request, response, config.limits.max_body));
       this.#describe(exchange, runtime);
       answer = await runCall(
         exchange,
@@ -189,11 +190,22 @@ export class Gateway {
   }
 
   async close(): Promise<void> {
+    clearInterval(this.#sweep);
     await this.#runtime.retire(undefined);
     await Promise.all(this.#retiring);
     await this.#context.store.close();
     await this.#spans.close();
     this.#log.close();
+  }
+
+  /** One sweep over all calls costs less than a timer for each. */
+  #endOverdue(): void {
+    const now = performance.now();
+    for (const exchange of this.#open)
+      if (now > exchange.dueMs)
+        exchange.abort(
+          new OctavoError("deadline_exceeded", "the call took longer than its route's total timeout"),
+        );
   }
 
   /** What the ledger knows before the first stage. */
@@ -206,10 +218,8 @@ export class Gateway {
       throw new OctavoError("invalid_request", "stream: expected true or false", { param: "stream" });
     exchange.ledger.requestedModel = model.slice(0, 256);
     exchange.ledger.isStream = fields["stream"] === true;
-    exchange.route = (facts) => {
-      const choice = runtime.router.choose(facts, exchange.body.fields, exchange.headers);
-      return { choice, highestPrice: runtime.router.highestPrice(choice, facts) };
-    };
+    exchange.route = (facts) => runtime.router.choose(facts, exchange.body.fields, exchange.headers);
+    exchange.priceCeiling = (choice, facts) => runtime.router.highestPrice(choice, facts);
   }
 
   #fail(exchange: LiveExchange, writing: AnswerWriting, thrown: unknown, request: IncomingMessage): void {

@@ -65,6 +65,10 @@ public:
             return RmsNormOp{in, span(op, "out"), span(op, "residual"), unwrap<const Vector>(op.Get("weight")), real(op, "eps"),
                              real_or(op, "weightOffset", 0.0f), integer_or(op, "groupSize", in.width)};
         }
+        if (name == "layer_norm") {
+            return LayerNormOp{span(op, "in"), span(op, "out"), span(op, "residual"), unwrap<const Vector>(op.Get("weight")),
+                               unwrap_or_null<const Vector>(op.Get("bias")), real(op, "eps")};
+        }
         if (name == "linear") {
             return LinearOp{span(op, "in"), span(op, "out"), unwrap<Matrix>(op.Get("weight")),
                             unwrap_or_null<const Vector>(op.Get("bias")), static_cast<int32_t>(integer_or(op, "site", -1))};
@@ -83,10 +87,12 @@ public:
         if (name == "gated_activation") {
             return GatedActivationOp{span(op, "in"), span(op, "out"), activation(op)};
         }
+        if (name == "activation") return ActivationOp{span(op, "on"), activation(op)};
         if (name == "experts") return experts(op);
         if (name == "sigmoid_gate") return SigmoidGateOp{span(op, "in"), span(op, "on")};
         if (name == "add") return AddOp{span(op, "in"), span(op, "out")};
         if (name == "scale") return ScaleOp{span(op, "on"), real(op, "factor")};
+        if (name == "clamp") return ClampOp{span(op, "on"), real(op, "limit")};
         if (name == "gather") return GatherOp{span(op, "in"), span(op, "out")};
         throw Napi::Error::New(op.Env(), "the kernels know no op " + name);
     }

@@ -1,6 +1,7 @@
 #include "executor.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -44,6 +45,19 @@ struct Executor::Step {
             }
         });
         if (encoded != nullptr) executor.encoded_ = {op.out, op.reader->encoding()};
+    }
+
+    void operator()(const LayerNormOp& op) {
+        const Rows in = program.rows(op.in);
+        const Rows out = program.rows(op.out);
+        const bool has_residual = op.residual.buffer >= 0;
+        const Rows residual = has_residual ? program.rows(op.residual) : Rows{nullptr, 0};
+        for_rows(executor.pool_, num_rows, op.in.width / 2, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; i++) {
+                op_kernels().layer_norm(in.row(i), op.weight->data(), op.bias ? op.bias->data() : nullptr, op.eps, op.in.width,
+                                        has_residual ? residual.row(i) : nullptr, out.row(i));
+            }
+        });
     }
 
     /// Room for the step's rows as `matrix` takes them.
@@ -110,6 +124,25 @@ struct Executor::Step {
         });
     }
 
+    void operator()(const ActivationOp& op) {
+        // Gates ones, a piece at a time.
+        constexpr int64_t piece = 512;
+        static const std::array<float, piece> ones = [] {
+            std::array<float, piece> filled{};
+            filled.fill(1.0f);
+            return filled;
+        }();
+        const Rows on = program.rows(op.on);
+        for_rows(executor.pool_, num_rows, op.on.width * 2, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; i++) {
+                for (int64_t column = 0; column < op.on.width; column += piece) {
+                    float* at = on.row(i) + column;
+                    op_kernels().gated_activation(op.activation, at, ones.data(), at, std::min(piece, op.on.width - column));
+                }
+            }
+        });
+    }
+
     void operator()(const ExpertsOp& op) {
         executor.experts_.run(op, program.rows(op.in), program.rows(op.scores), program.rows(op.out), num_rows);
     }
@@ -134,6 +167,13 @@ struct Executor::Step {
         const Rows on = program.rows(op.on);
         for_rows(executor.pool_, num_rows, op.on.width / 8, [&](int64_t begin, int64_t end) {
             for (int64_t i = begin; i < end; i++) op_kernels().scale(on.row(i), op.factor, op.on.width);
+        });
+    }
+
+    void operator()(const ClampOp& op) {
+        const Rows on = program.rows(op.on);
+        for_rows(executor.pool_, num_rows, op.on.width / 8, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; i++) op_kernels().clamp(on.row(i), op.limit, op.on.width);
         });
     }
 

@@ -50,6 +50,17 @@ struct RmsNormOp {
     auto reads() const { return std::array{in, residual}; }
     auto writes() const { return std::array{out, residual}; }
 };
+struct LayerNormOp {
+    BufferSpan in;
+    BufferSpan out;
+    BufferSpan residual;  // buffer < 0 when there is none
+    std::shared_ptr<const Vector> weight;
+    std::shared_ptr<const Vector> bias;  // may be null
+    float eps;
+
+    auto reads() const { return std::array{in, residual}; }
+    auto writes() const { return std::array{out, residual}; }
+};
 struct LinearOp {
     BufferSpan in;
     BufferSpan out;
@@ -92,6 +103,13 @@ struct GatedActivationOp {
 
     auto reads() const { return std::array{in}; }
     auto writes() const { return std::array{out}; }
+};
+struct ActivationOp {
+    BufferSpan on;
+    Activation activation;
+
+    auto reads() const { return std::array{on}; }
+    auto writes() const { return std::array{on}; }
 };
 /// The gated MLP of one expert. Gate and up are two matrices, or one stack of them, gate above up.
 struct ExpertWeights {
@@ -136,6 +154,13 @@ struct ScaleOp {
     auto reads() const { return std::array{on}; }
     auto writes() const { return std::array{on}; }
 };
+struct ClampOp {
+    BufferSpan on;
+    float limit;
+
+    auto reads() const { return std::array{on}; }
+    auto writes() const { return std::array{on}; }
+};
 struct GatherOp {
     BufferSpan in;
     BufferSpan out;
@@ -144,7 +169,7 @@ struct GatherOp {
     auto writes() const { return std::array{out}; }
 };
 
-using Op = std::variant<EmbeddingOp, RmsNormOp, LinearOp, RopeOp, AttentionOp, GatedActivationOp, ExpertsOp, SigmoidGateOp, AddOp,
-                        ScaleOp, GatherOp>;
+using Op = std::variant<EmbeddingOp, RmsNormOp, LayerNormOp, LinearOp, RopeOp, AttentionOp, GatedActivationOp, ActivationOp, ExpertsOp,
+                        SigmoidGateOp, AddOp, ScaleOp, ClampOp, GatherOp>;
 
 }  // namespace octavo

@@ -9,8 +9,8 @@ export function checkKvCache(spec: KvCacheSpec): number {
   checkInteger("numBlocks", spec.numBlocks, 1, 2 ** 31 - 1);
   checkInteger("blockSize", spec.blockSize, 1, 2 ** 16);
   checkInteger("numKvHeads", spec.numKvHeads, 1, 2 ** 16);
-  checkInteger("headDim", spec.headDim, 8, 1024);
-  if (spec.headDim % 8 !== 0) fail(`headDim must be a multiple of 8, not ${spec.headDim}.`);
+  checkInteger("headDim", spec.headDim, 2, 1024);
+  if (spec.headDim % 2 !== 0) fail(`headDim must be even, not ${spec.headDim}.`);
   if (!kvDtypes.includes(spec.dtype)) {
     fail(`The KV cache knows the types ${kvDtypes.join(", ")}, not ${spec.dtype}.`);
   }

@@ -1,5 +1,13 @@
 import { OctavoError } from "@octavo/protocol/errors";
-import type { Activation, BufferRef, ExpertWeights, Matrix, Op, ProgramSpec } from "../backend.js";
+import type {
+  Activation,
+  BufferRef,
+  ExpertWeights,
+  Matrix,
+  Op,
+  PlainActivation,
+  ProgramSpec,
+} from "../backend.js";
 
 /** A buffer reference with its defaults filled in. */
 export interface Span {
@@ -32,6 +40,8 @@ export const activations: readonly string[] = [
   "gelu_tanh",
   "clamped_swiglu",
 ] satisfies Activation[];
+
+const plainActivations: readonly string[] = ["silu", "gelu", "gelu_tanh"] satisfies PlainActivation[];
 
 /**
  * Refuses programs whose shapes do not fit, that read what nothing wrote, or that need the step's tokens after `gather`.
@@ -98,6 +108,8 @@ class ProgramChecker {
         );
       case "rms_norm":
         return this.#checkRmsNorm(op);
+      case "layer_norm":
+        return this.#checkLayerNorm(op);
       case "linear": {
         const input = this.#read("in", op.in);
         this.#equal("the width of in", input.width, "the weight's columns", op.weight.cols);
@@ -119,6 +131,11 @@ class ProgramChecker {
         this.#equal("twice the width of out", 2 * out.width, "the width of in", input.width);
         return this.#apart("in", input, "out", out);
       }
+      case "activation":
+        this.#read("on", op.on);
+        if (!plainActivations.includes(op.activation))
+          this.#fail(`knows no activation ${op.activation} without a gate`);
+        return;
       case "experts":
         return this.#checkExperts(op);
       case "sigmoid_gate":
@@ -137,6 +154,9 @@ class ProgramChecker {
         this.#read("on", op.on);
         if (!Number.isFinite(op.factor)) this.#fail(`has the factor ${op.factor}`);
         return;
+      case "clamp":
+        this.#read("on", op.on);
+        return this.#above("limit", op.limit);
       case "gather": {
         this.#needsTokens();
         const input = this.#read("in", op.in);
@@ -168,6 +188,20 @@ class ProgramChecker {
     if (width % group !== 0)
       this.#fail(`normalises groups of ${group}, which do not divide its ${width} columns`);
     this.#equal("the weight", op.weight.length, "the normalised columns", group);
+    this.#checkNormed(op, width);
+  }
+
+  #checkLayerNorm(op: Extract<Op, { op: "layer_norm" }>): void {
+    const { width } = this.#read("in", op.in);
+    this.#equal("the weight", op.weight.length, "the normalised columns", width);
+    if (op.bias !== undefined) this.#equal("the bias", op.bias.length, "the normalised columns", width);
+    this.#checkNormed(op, width);
+    // The sum is kept while the norm is written piece by piece.
+    if (op.residual === undefined) return;
+    this.#apart("residual", this.#span("residual", op.residual), "out", this.#span("out", op.out));
+  }
+
+  #checkNormed(op: Extract<Op, { op: "rms_norm" | "layer_norm" }>, width: number): void {
     if (!(op.eps >= 0)) this.#fail(`has eps ${op.eps}`);
     if (op.residual !== undefined) {
       this.#equal(
@@ -204,8 +238,8 @@ class ProgramChecker {
     if (numHeads % numKvHeads !== 0)
       this.#fail(`has ${numHeads} heads over ${numKvHeads} kv heads, which must divide them`);
     this.#positive("headDim", headDim);
-    if (headDim % 8 !== 0 || headDim > 1024)
-      this.#fail(`has headDim ${headDim}; it must be a multiple of 8 up to 1024`);
+    if (headDim % 2 !== 0 || headDim > 1024)
+      this.#fail(`has headDim ${headDim}; it must be even, up to 1024`);
     if (!Number.isInteger(layer) || layer < 0) this.#fail(`has layer ${layer}`);
     if (!Number.isFinite(op.scale)) this.#fail(`has scale ${op.scale}`);
     if (op.slidingWindow !== undefined) this.#positive("slidingWindow", op.slidingWindow);

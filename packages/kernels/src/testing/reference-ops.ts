@@ -17,6 +17,18 @@ export function rmsNorm(
   });
 }
 
+export function layerNorm(
+  input: ArrayLike<number>,
+  weight: ArrayLike<number>,
+  options: { readonly eps: number; readonly bias?: ArrayLike<number> | undefined },
+): number[] {
+  const values = Array.from(input);
+  const mean = values.reduce((sum, x) => sum + x, 0) / values.length;
+  const variance = values.reduce((sum, x) => sum + (x - mean) ** 2, 0) / values.length;
+  const deviation = Math.sqrt(variance + options.eps);
+  return values.map((value, i) => ((value - mean) / deviation) * (weight[i] ?? 0) + (options.bias?.[i] ?? 0));
+}
+
 export function rope(input: ArrayLike<number>, headDim: number, position: number, spec: RopeSpec): number[] {
   const values = Array.from(input);
   const pairs = spec.inverseFrequencies.length;

@@ -41,7 +41,7 @@ export class ModelRunner implements Disposable {
     packing: PackingOptions = {},
   ): Promise<ModelRunner> {
     const { numLayers, numKvHeads, headDim } = checkpoint.config;
-    const model = await loadModel(backend, checkpoint, { ...packing, maxTokens });
+    const model = await loadModel(backend, checkpoint, { ...packing, maxTokens, maxModelLen: maxTokens });
     const numBlocks = Math.ceil(maxTokens / BLOCK_SIZE);
     const cache = backend.createKvCache({
       numLayers,

@@ -7,7 +7,7 @@ import type {
   RowResult,
   StepPlan,
 } from "@octavo/kernels";
-import { activateGated, rmsNorm, rope } from "@octavo/kernels/testing/reference-ops";
+import { activateGated, layerNorm, rmsNorm, rope } from "@octavo/kernels/testing/reference-ops";
 import { OctavoError } from "@octavo/protocol/errors";
 import {
   ReferenceAdapter,
@@ -50,6 +50,8 @@ class ReferenceStep {
         return this.#embedding(op);
       case "rms_norm":
         return this.#eachRow((row) => this.#rmsNorm(op, row));
+      case "layer_norm":
+        return this.#eachRow((row) => this.#layerNorm(op, row));
       case "linear":
         return this.#eachRow((row) => {
           multiply(matrixOf(op.weight), this.#row(op.in, row), this.#row(op.out, row));
@@ -74,6 +76,11 @@ class ReferenceStep {
             ),
           );
         });
+      case "activation":
+        return this.#eachRow((row) => {
+          const values = this.#row(op.on, row);
+          values.set(values.map((value) => activateGated(op.activation, value, 1)));
+        });
       case "experts":
         return this.#eachRow((row) => this.#experts(op, row));
       case "sigmoid_gate":
@@ -88,6 +95,11 @@ class ReferenceStep {
         return this.#eachRow((row) => {
           const values = this.#row(op.on, row);
           values.set(values.map((value) => value * op.factor));
+        });
+      case "clamp":
+        return this.#eachRow((row) => {
+          const values = this.#row(op.on, row);
+          values.set(values.map((value) => Math.max(-op.limit, Math.min(op.limit, value))));
         });
       case "gather": {
         const kept = this.#plan.outputs.map((_, output) =>
@@ -143,13 +155,21 @@ class ReferenceStep {
   }
 
   #rmsNorm(op: Extract<Op, { op: "rms_norm" }>, row: number): void {
-    let input = this.#row(op.in, row);
-    if (op.residual !== undefined) {
-      const sum = this.#row(op.residual, row);
-      addInto(sum, input);
-      input = sum;
-    }
-    this.#row(op.out, row).set(rmsNorm(input, vectorOf(op.weight), op));
+    this.#row(op.out, row).set(rmsNorm(this.#normInput(op, row), vectorOf(op.weight), op));
+  }
+
+  #layerNorm(op: Extract<Op, { op: "layer_norm" }>, row: number): void {
+    const bias = op.bias && vectorOf(op.bias);
+    const normed = layerNorm(this.#normInput(op, row), vectorOf(op.weight), { eps: op.eps, bias });
+    this.#row(op.out, row).set(normed);
+  }
+
+  #normInput(op: { readonly in: BufferRef; readonly residual?: BufferRef }, row: number): Float32Array {
+    const input = this.#row(op.in, row);
+    if (op.residual === undefined) return input;
+    const sum = this.#row(op.residual, row);
+    addInto(sum, input);
+    return sum;
   }
 
   #experts(op: Extract<Op, { op: "experts" }>, row: number): void {

@@ -91,8 +91,8 @@ inline void load_scales(const HeadContext& context, const uint8_t* cached, int64
     for (int64_t j = low; j < high;) {
         const int64_t offset = (base + j) % context.block_size;
         const int64_t count = smaller(context.block_size - offset, high - j);
-        const float* from = reinterpret_cast<const float*>(block_at<int8_t>(context, cached, base + j) + behind) + offset;
-        for (int64_t t = 0; t < count; t++) scales[j + t] = from[t];
+        const int8_t* from = block_at<int8_t>(context, cached, base + j) + behind + offset * static_cast<int64_t>(sizeof(float));
+        __builtin_memcpy(scales + j, from, static_cast<size_t>(count) * sizeof(float));
         j += count;
     }
 }

@@ -73,8 +73,10 @@ void store_quantised_run(const KvRun& run) {
     const int64_t behind = run.block_size * run.head_dim;
     for (int64_t t = 0; t < run.count; t++) {
         const int64_t offset = run.offset + t;
-        reinterpret_cast<float*>(run.to_k + behind)[offset] = quantise_row(run.k + t * run.k_stride, run.head_dim, key);
-        reinterpret_cast<float*>(run.to_v + behind)[offset] = quantise_row(run.v + t * run.v_stride, run.head_dim, value);
+        const float scales[] = {quantise_row(run.k + t * run.k_stride, run.head_dim, key),
+                                quantise_row(run.v + t * run.v_stride, run.head_dim, value)};
+        __builtin_memcpy(run.to_k + behind + offset * 4, &scales[0], sizeof(float));
+        __builtin_memcpy(run.to_v + behind + offset * 4, &scales[1], sizeof(float));
         place(run, offset, key, value);
     }
 }

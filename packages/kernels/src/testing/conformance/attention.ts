@@ -127,6 +127,20 @@ export function attentionConformance(open: () => Backend): void {
           slidingWindow: 65,
         },
       ],
+      ...(["f32", "f16", "bf16", "int8"] as const).flatMap((dtype) =>
+        [2, 12, 20, 28, 100].map((headDim): [string, AttentionCase] => [
+          `heads of ${headDim} in ${dtype}`,
+          {
+            numHeads: 4,
+            numKvHeads: 2,
+            headDim,
+            scale: 1 / Math.sqrt(headDim),
+            dtype,
+            blockSize: headDim === 12 ? 3 : 16,
+            lengths: [70, 9],
+          },
+        ]),
+      ),
       [
         "a sliding window",
         {

@@ -243,7 +243,7 @@ export function misuseConformance(open: () => Backend): void {
         [/columns 20 to 28 of buffer 0/, replaced(1, { q: { buffer: 0, column: 20, width: 8 } })],
         [/width of q is 8/, replaced(1, { numHeads: 2 })],
         [/2 heads over 3 kv heads/, replaced(1, { numHeads: 2, numKvHeads: 3 })],
-        [/multiple of 8/, replaced(1, { headDim: 4 })],
+        [/must be even/, replaced(1, { headDim: 7 })],
         [/slidingWindow/, replaced(1, { slidingWindow: 0 })],
         [/softCap/, replaced(1, { softCap: -1 })],
         [/op 0 \(scale\) reads buffer 1 .*nothing has written/, inserted(0, scale)],

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Backend, RopeSpec } from "../../backend.js";
 import { assertClose, matrix, runOps, smallestCache, promptPlan, vector } from "../op-harness.js";
-import { activateGated, rmsNorm, rope } from "../reference-ops.js";
+import { activateGated, layerNorm, rmsNorm, rope } from "../reference-ops.js";
 import { SeededRandom } from "../seeded-random.js";
 
 /** Ops that work on a row by itself. */
@@ -58,6 +58,81 @@ export function rowOpsConformance(open: () => Backend): void {
       }
     });
 
+    for (const width of [9, 64, 771]) {
+      test(`layer_norm over ${width} columns, of rows far from zero too`, async () => {
+        using backend = open();
+        const random = new SeededRandom(width);
+        const rows = [
+          random.floats(width),
+          random.floats(width).map((x) => 100 + x),
+          random.floats(width, 1e-3),
+        ];
+        const [weight, bias] = [random.floats(width), random.floats(width)];
+        const base = { op: "layer_norm", in: { buffer: 0 }, out: { buffer: 1 }, eps: 1e-5 } as const;
+        const handles = { weight: vector(backend, weight), bias: vector(backend, bias) };
+        const biased = await runOps(backend, rows, {
+          buffers: [width],
+          ops: [{ ...base, ...handles }],
+          result: 1,
+        });
+        const { weight: alone } = handles;
+        const plain = await runOps(backend, rows, {
+          buffers: [width],
+          ops: [{ ...base, weight: alone }],
+          result: 1,
+        });
+        for (const [i, row] of rows.entries()) {
+          assertClose(biased[i] ?? [], layerNorm(row, weight, { eps: 1e-5, bias }), 1e-5);
+          assertClose(plain[i] ?? [], layerNorm(row, weight, { eps: 1e-5 }), 1e-5);
+        }
+      });
+    }
+
+    test("layer_norm adds into the residual stream first", async () => {
+      using backend = open();
+      const random = new SeededRandom(5);
+      const rows = Array.from({ length: 3 }, () => random.floats(80));
+      const weight = random.floats(40);
+      const residual = { buffer: 0, column: 40 };
+      const ops = [
+        {
+          op: "layer_norm",
+          in: { buffer: 0, column: 0, width: 40 },
+          weight: vector(backend, weight),
+          out: { buffer: 1 },
+          eps: 1e-5,
+          residual,
+        },
+      ] as const;
+      const normed = await runOps(backend, rows, { buffers: [40], ops, result: 1 });
+      for (const [i, row] of rows.entries()) {
+        const sum = Array.from({ length: 40 }, (_, column) => (row[column] ?? 0) + (row[40 + column] ?? 0));
+        assertClose(normed[i] ?? [], layerNorm(sum, weight, { eps: 1e-5 }), 2e-6);
+      }
+    });
+
+    test("clamp bounds values from both sides", async () => {
+      using backend = open();
+      const row = Float32Array.of(-9, -2.5, -2, 0, 1.5, 2, 7, 3e38, 2.5);
+      const on = { buffer: 0, column: 0, width: 8 };
+      const out = await runOps(backend, [row], { ops: [{ op: "clamp", on, limit: 2 }], result: 0 });
+      assert.deepEqual([...(out[0] ?? [])], [-2, -2, -2, 0, 1.5, 2, 2, 2, 2.5]);
+    });
+
+    test("an activation without a gate", async () => {
+      using backend = open();
+      const row = new SeededRandom(3).floats(1300, 4);
+      for (const activation of ["silu", "gelu", "gelu_tanh"] as const) {
+        const ops = [{ op: "activation", on: { buffer: 0 }, activation }] as const;
+        const out = await runOps(backend, [row], { ops, result: 0 });
+        assertClose(
+          out[0] ?? [],
+          Array.from(row, (x) => activateGated(activation, x, 1)),
+          2e-6,
+        );
+      }
+    });
+
     test("rms_norm of each head, in place and on a column range", async () => {
       using backend = open();
       const random = new SeededRandom(2);
@@ -101,6 +176,20 @@ export function rowOpsConformance(open: () => Backend): void {
         headDim: 24,
         attentionFactor: 0.9,
         inverseFrequencies: frequencies(10),
+      },
+      {
+        name: "neox, heads of 12",
+        layout: "neox",
+        headDim: 12,
+        attentionFactor: 1,
+        inverseFrequencies: frequencies(12),
+      },
+      {
+        name: "interleaved, heads of 100",
+        layout: "interleaved",
+        headDim: 100,
+        attentionFactor: 1,
+        inverseFrequencies: frequencies(100),
       },
     ];
     for (const { name, headDim, ...spec } of layouts) {

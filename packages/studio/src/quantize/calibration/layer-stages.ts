@@ -116,6 +116,7 @@ class StageBuilder {
   #accessOf(op: PlannedOp): Access {
     switch (op.op) {
       case "rms_norm":
+      case "layer_norm":
         return { reads: [op.in], writes: [op.out], changes: op.residual === undefined ? [] : [op.residual] };
       case "linear":
       case "gated_activation":
@@ -124,6 +125,8 @@ class StageBuilder {
         return { reads: [op.q, op.k, op.v], writes: [op.out], changes: [] };
       case "rope":
       case "scale":
+      case "clamp":
+      case "activation":
         return { reads: [], writes: [], changes: [op.on] };
       case "add":
         return { reads: [op.in], writes: [], changes: [op.out] };
@@ -159,6 +162,7 @@ class StageBuilder {
     });
     switch (op.op) {
       case "rms_norm":
+      case "layer_norm":
         return {
           ...op,
           in: at(op.in, before),
@@ -179,6 +183,8 @@ class StageBuilder {
         };
       case "rope":
       case "scale":
+      case "clamp":
+      case "activation":
         return { ...op, on: at(op.on, before) };
       case "add":
         return { ...op, in: at(op.in, before), out: at(op.out, before) };
