@@ -1,5 +1,5 @@
 import { OctavoError } from "@octavo/protocol/errors";
-import type { BufferRef, ExpertWeights, Matrix, Op, ProgramSpec } from "../backend.js";
+import type { Activation, BufferRef, ExpertWeights, Matrix, Op, ProgramSpec } from "../backend.js";
 import { stateWidths } from "../state-widths.js";
 import { activations, type CheckedProgram, plainActivations } from "./checked-program.js";
 import { checkRecurrentOp, type StateNeed } from "./recurrent-ops.js";
