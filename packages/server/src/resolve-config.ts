@@ -1,6 +1,6 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import { checkOptionNames, type OptionsOf, resolveOptions } from "@octavo/protocol/options";
-import { resolveFormats } from "@octavo/text/parsers/registry";
+import { checkFormatNames } from "@octavo/text/parsers/format-names";
 import { type ServerConfig, serverOptions } from "./config.js";
 import { readTls } from "./http/tls.js";
 import { checkDetectorConfig } from "./detectors/create-detectors.js";
@@ -16,7 +16,7 @@ export function resolveServerConfig(options: OptionsOf<typeof serverOptions> = {
     throw new OctavoError("invalid_option", message, { param: "max_body_memory" });
   }
   readTls(config);
-  resolveFormats(config, []);
+  checkFormatNames(config);
   checkTracingConfig(config);
   checkDetectorConfig(config);
   checkTenantSettings(config.tenants, "tenants");

@@ -9,6 +9,16 @@ export function positive(path: string, field: string, value: number): number {
 
 export const largestVocabulary = 4_194_304;
 
+/** Every how many layers one has full attention, as a number or as letters that stand for the layers of one run. */
+export function patternLength(
+  {
+    sliding_window_pattern: pattern,
+  }: { readonly sliding_window_pattern?: number | string | null | undefined },
+  absent: number,
+): number {
+  return typeof pattern === "string" ? pattern.length : (pattern ?? absent);
+}
+
 /** Far above any published model; a file that claims more is broken or hostile. */
 const sizeBounds = {
   vocabSize: largestVocabulary,
@@ -65,6 +75,15 @@ export function checkModelConfig(path: string, config: ModelConfig): ModelConfig
       `says of ${config.layersWithoutRope.length} layers whether they rotate, but has ${config.numLayers}`,
     );
   }
+  const { recurrence } = config;
+  if (recurrence !== undefined && recurrence.layers.length !== config.numLayers) {
+    throw artifactInvalid(
+      path,
+      `gives ${recurrence.layers.length} layer types for ${config.numLayers} layers`,
+    );
+  }
+  if (recurrence?.layers.includes(false) === false)
+    throw artifactInvalid(path, "has no layer with attention, which Octavo's cache is built around");
   if (config.slidingWindows.length !== config.numLayers) {
     throw artifactInvalid(
       path,

@@ -202,13 +202,7 @@ describe("GGUF's architectures", () => {
   it("refuses what it would only half support", () => {
     const number = (value: number): GgufValue => ({ type: "u32", value });
     for (const [kind, keys, message] of [
-      ["olmo2", { "olmo2.attention.sliding_window": number(4096) }, /OLMo 3/],
       ["granite", { "granite.expert_count": number(4) }, /a mixture of experts of the granite architecture/],
-      [
-        "granitemoe",
-        { "granitemoe.expert_shared_feed_forward_length": number(64) },
-        /a shared expert beside Granite's/,
-      ],
       [
         "qwen3moe",
         {

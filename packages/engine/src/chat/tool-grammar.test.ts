@@ -9,7 +9,7 @@ import { untaggedJsonCalls } from "@octavo/text/parsers/shared/json-calls";
 import { toolSchemas } from "@octavo/text/parsers/shared/tool-schemas";
 import { ByteTokenizer } from "@octavo/text/testing/byte-tokenizer";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { afterReasoning, toolGrammar, withTools } from "./tool-grammar.js";
+import { toolChoice, afterReasoning, toolGrammar, withTools } from "./tool-grammar.js";
 
 const tokenizer = new ByteTokenizer();
 const compiler = new GrammarCompiler(tokenizer, { vocabSize: tokenizer.vocabSize });
@@ -318,6 +318,24 @@ describe("a strict tool that is left to the model", () => {
     assert.equal(withTools(own, { tools }, "none", hermes), own);
     const forced = await compile(withTools(own, { tools }, "required", hermes)?.spec);
     assert.ok(!allows(forced, '{"a": 1}'));
+  });
+
+  it("leaves calls to the allowed tools only, in both modes", async () => {
+    const hermes = toolFormats.find(({ name }) => name === "hermes");
+    const allowed = (mode: "auto" | "required"): Promise<Grammar> => {
+      const only = [{ type: "function" as const, function: { name: "get_time" } }];
+      const choice = { type: "allowed_tools" as const, allowed_tools: { mode, tools: only } };
+      const fields = { tools, tool_choice: choice };
+      return compile(toolGrammar(fields, toolChoice(fields), hermes));
+    };
+    const call = (name: string): string =>
+      `<tool_call>\n{"name": "${name}", "arguments": {"city": "Oslo"}}\n</tool_call>`;
+    for (const mode of ["auto", "required"] as const) {
+      const grammar = await allowed(mode);
+      assert.ok(allows(grammar, call("get_time")));
+      assert.ok(!allows(grammar, call("get_weather")));
+      assert.equal(allows(grammar, "Hello."), mode === "auto");
+    }
   });
 
   it("adds no constraint if no tool is strict", () => {

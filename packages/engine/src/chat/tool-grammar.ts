@@ -26,13 +26,25 @@ export function toolChoice({ tools, tool_choice: choice }: ToolFields): ToolChoi
   if (names.length === 0)
     throw invalidField("tool_choice", "a call can only be asked for together with tools; none are given");
   if (choice === "required") return "required";
-  const { name } = choice.function;
-  if (!names.includes(name))
-    throw invalidField(
-      "tool_choice.function.name",
-      `no tool has the name ${JSON.stringify(name.slice(0, 64))}`,
-    );
-  return { named: name };
+  const isOne = choice.type === "function";
+  const chosen = isOne
+    ? [choice.function.name]
+    : choice.allowed_tools.tools.map((tool) => tool.function.name);
+  for (const [index, name] of chosen.entries())
+    if (!names.includes(name))
+      throw invalidField(
+        isOne ? "tool_choice.function.name" : `tool_choice.allowed_tools.tools[${index}].function.name`,
+        `no tool has the name ${JSON.stringify(name.slice(0, 64))}`,
+      );
+  return isOne ? { named: choice.function.name } : choice.allowed_tools.mode;
+}
+
+/** The tools that may be called. */
+function callableTools({ tools, tool_choice: choice }: ToolFields): readonly ChatTool[] {
+  const all = tools ?? [];
+  if (typeof choice !== "object" || choice?.type !== "allowed_tools") return all;
+  const allowed = new Set(choice.allowed_tools.tools.map((tool) => tool.function.name));
+  return all.filter((tool) => allowed.has(tool.function.name));
 }
 
 /** The layout for formats that cannot be constrained: a JSON array, as in vLLM. */
@@ -40,19 +52,20 @@ const plainLayout: CallLayout = jsonArrayLayout("");
 
 /**
  * Constrains an answer to the tools' names and to arguments that match their schemas. With `auto` only strict tools need it:
- * text stays free, but a call must be of one of the tools. Undefined if nothing is enforced.
+ * text stays free, but a call must be of one of the tools; so it is where only some tools are allowed. Undefined if nothing is enforced.
  */
 export function toolGrammar(
   fields: ToolFields,
   choice: ToolChoice,
   format: ToolFormat | undefined,
 ): GrammarSpec | undefined {
-  const tools = fields.tools ?? [];
+  const tools = callableTools(fields);
   if (choice === "none") return undefined;
   const isSingle = fields.parallel_tool_calls === false;
   if (choice === "auto") {
     const strict = tools.findIndex((tool) => tool.function.strict === true);
-    if (strict < 0) return undefined;
+    const isNarrowed = tools.length < (fields.tools ?? []).length;
+    if (strict < 0 && !isNarrowed) return undefined;
     const { trigger, beginsAnswer, answer } = format?.layout ?? {};
     if (format?.layout !== undefined && answer !== undefined)
       return answer(calls(tools, format.layout, isSingle, false), false);
@@ -69,7 +82,7 @@ export function toolGrammar(
         options: [called(format.layout, calls(tools, format.layout, isSingle, false)), text],
       };
     }
-    const param = `tools[${strict}].function.strict`;
+    const param = isNarrowed ? "tool_choice" : `tools[${strict}].function.strict`;
     const message =
       "this model's calls have no start that could be watched for; set tool_choice to required, or name the tool";
     throw unsupportedField(param, message);
@@ -97,7 +110,7 @@ export function withTools(
     const spec = toolGrammar(fields, choice, format);
     return spec === undefined ? undefined : { spec, param: "tools" };
   }
-  const made = calls(fields.tools ?? [], layout, fields.parallel_tool_calls === false, false);
+  const made = calls(callableTools(fields), layout, fields.parallel_tool_calls === false, false);
   return { ...held, spec: { kind: "any_of", options: [held.spec, called(layout, made)] } };
 }
 

@@ -14,6 +14,7 @@ import type { EngineOptions } from "../engine-options.js";
 import type { WeightCorruptor } from "../faults/corrupt-weights.js";
 import { huggingFaceHome } from "@octavo/artifacts/hub/hub-settings";
 import { type LoadedModel, loadModel } from "../model/load-model.js";
+import { declaredActivations, describeActivations } from "@octavo/artifacts/program/declared-activations";
 import type { ModelConfig } from "@octavo/artifacts/program/model-config";
 import { packLaterFromBytes } from "../model/weight-packer.js";
 import { WeightCache } from "../model/weight-cache/weight-cache.js";
@@ -64,7 +65,7 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
   const drafting = speculative && (await import("./load-speculation.js"));
   const draft =
     speculative?.method === "draft_model" ? await drafting?.openDraft(speculative, options) : undefined;
-  const sizes = planSizes(checkpoint, draft, options);
+  const sizes = planSizes(checkpoint, draft, options, speculative?.numSpeculativeTokens ?? 0);
   const owned: Disposable[] = [];
   try {
     let { backend } = options;
@@ -222,12 +223,25 @@ async function packWeights(
     corruptor,
     maxTokens,
     maxModelLen,
+    activations: options.activations,
     dtype: dtype === "auto" ? undefined : dtype,
     signal,
     onProgress:
       onProgress &&
       ((doneBytes, totalBytes) => onProgress({ phase: "loading weights", doneBytes, totalBytes })),
   });
+  const declared = declaredActivations(checkpoint.tensors);
+  if (declared !== undefined && options.activations !== "declared") {
+    onWarning?.(
+      `The checkpoint declares ${describeActivations(declared)}. They are not rounded here, so other engines may answer worse than this one.`,
+    );
+  }
+  if (checkpoint.container !== undefined) {
+    const { name, skippedTensors } = checkpoint.container;
+    onWarning?.(
+      `${name} is served as text: images are refused, and ${skippedTensors} tensors for them are not loaded.`,
+    );
+  }
   if (loaded.unusedTensors.length > 0) {
     const shown = loaded.unusedTensors.slice(0, 3).join(", ");
     onWarning?.(
@@ -248,6 +262,7 @@ function planSizes(
   checkpoint: Checkpoint,
   draft: DraftSource | undefined,
   options: ResolvedLoadOptions,
+  maxDraftTokens: number,
 ): Sizes {
   const { config, tensors } = checkpoint;
   const { dtype, memoryUtilization, blockSize, maxNumSeqs, maxNumBatchedTokens } = options;
@@ -272,6 +287,7 @@ function planSizes(
     maxModelLen: options.maxModelLen,
     kvCacheDtype: options.kvCacheDtype,
     kvCacheMemoryBytes: options.kvCacheMemoryBytes ?? shareBytes,
+    maxDraftTokens,
     availableBytes: Math.max(availableBytes, 0),
   });
   if (plan.isShortened) {
@@ -311,6 +327,7 @@ function engineOptionsOf(parts: EngineParts, options: ResolvedLoadOptions): Engi
     hiddenSize: config.hiddenSize,
     eosTokenIds: config.eosTokenIds,
     kv: sizes.kv,
+    states: sizes.states,
     numBlocks: sizes.numBlocks,
     blockSize: sizes.blockSize,
     maxModelLen: sizes.maxModelLen,

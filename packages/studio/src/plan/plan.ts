@@ -1,7 +1,14 @@
 import { type ModelDescription } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
+import { formatBinaryBytes } from "@octavo/protocol/options";
 import { type TokenPrice, type Cost, costOf, type Crossing, crossingOf } from "./cost.js";
-import { kvBytesPerToken, kvBytesReserved, type KvFormat, kvFormats } from "./formats/kv-formats.js";
+import {
+  kvBytesPerToken,
+  kvBytesReserved,
+  type KvFormat,
+  kvFormats,
+  stateBytes,
+} from "./formats/kv-formats.js";
 import { weightBytes, weightFormats } from "./formats/weight-formats.js";
 import type { ComputeType, Hardware } from "./hardware/hardware.js";
 import {
@@ -87,7 +94,7 @@ export interface MachinePlan {
 
 export interface Plan {
   readonly model: string;
-  readonly shape: Omit<ModelShape, "matrices" | "attention" | "vectorElements">;
+  readonly shape: Omit<ModelShape, "matrices" | "attention" | "vectorElements" | "stateElements">;
   readonly parameters: number;
   readonly activeParameters: number;
   readonly windowedLayers: number;
@@ -276,6 +283,11 @@ function assumptionsOf(shape: ModelShape, options: PlannedRequest, hasRates: boo
   if (shape.attention.some(({ window }) => window !== undefined)) {
     lines.push(
       "Layers with a sliding window keep no more than the window, as vLLM's do; Octavo keeps the whole context of every layer.",
+    );
+  }
+  if (shape.stateElements > 0) {
+    lines.push(
+      `Recurrent layers keep ${formatBinaryBytes(stateBytes(shape))} of each sequence, however long it is; copies for shared prefixes come on top.`,
     );
   }
   if (shape.isLatent) {

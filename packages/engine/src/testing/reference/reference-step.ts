@@ -7,7 +7,7 @@ import type {
   RowResult,
   StepPlan,
 } from "@octavo/kernels";
-import { activateGated, layerNorm, rmsNorm, rope } from "@octavo/kernels/testing/reference-ops";
+import { activateGated, layerNorm, rmsNorm, rope, roundE4m3 } from "@octavo/kernels/testing/reference-ops";
 import { OctavoError } from "@octavo/protocol/errors";
 import {
   ReferenceAdapter,
@@ -89,12 +89,35 @@ class ReferenceStep {
           const factor = 1 / (1 + Math.exp(-(this.#row(op.in, row)[0] ?? 0)));
           values.set(values.map((value) => value * factor));
         });
+      case "gate":
+        return this.#eachRow((row) => {
+          const gate = this.#row(op.in, row);
+          const values = this.#row(op.on, row);
+          values.set(values.map((value, i) => activateGated(op.activation, gate[i] ?? 0, value)));
+        });
+      case "split":
+        return this.#eachRow((row) => {
+          for (const [i, value] of this.#row(op.in, row).entries()) {
+            const run = Math.floor(i / op.run);
+            const to = this.#row(run % 2 === 0 ? op.first : op.second, row);
+            to[Math.floor(run / 2) * op.run + (i % op.run)] = value;
+          }
+        });
+      case "convolution":
+      case "gated_delta_rule":
+      case "state_space":
+        return this.#cache.states.run(op, this.#plan, (ref, row) => this.#row(ref, row), vectorOf);
       case "add":
         return this.#eachRow((row) => addInto(this.#row(op.out, row), this.#row(op.in, row)));
       case "scale":
         return this.#eachRow((row) => {
           const values = this.#row(op.on, row);
           values.set(values.map((value) => value * op.factor));
+        });
+      case "round_e4m3":
+        return this.#eachRow((row) => {
+          const input = this.#row(op.in, row);
+          this.#row(op.out, row).set(roundE4m3(input, op.groupSize ?? input.length));
         });
       case "clamp":
         return this.#eachRow((row) => {

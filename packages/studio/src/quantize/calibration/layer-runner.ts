@@ -198,9 +198,15 @@ export class LayerRunner implements Disposable {
       case "add":
       case "scale":
       case "clamp":
+      case "round_e4m3":
       case "activation":
       case "sigmoid_gate":
         return op;
+      case "gate":
+      case "split":
+      case "convolution":
+      case "gated_delta_rule":
+      case "state_space":
       case "embedding":
       case "gather":
         throw new OctavoError("internal_error", `A layer cannot run ${op.op}.`);

@@ -120,6 +120,7 @@ class StageBuilder {
         return { reads: [op.in], writes: [op.out], changes: op.residual === undefined ? [] : [op.residual] };
       case "linear":
       case "gated_activation":
+      case "round_e4m3":
         return { reads: [op.in], writes: [op.out], changes: [] };
       case "attention":
         return { reads: [op.q, op.k, op.v], writes: [op.out], changes: [] };
@@ -135,6 +136,11 @@ class StageBuilder {
       case "experts":
         this.#checkExperts(op);
         return { reads: [op.in, op.scores], writes: [op.out], changes: [] };
+      case "gate":
+      case "split":
+      case "convolution":
+      case "gated_delta_rule":
+      case "state_space":
       case "embedding":
       case "gather":
         throw artifactUnsupported(
@@ -171,6 +177,7 @@ class StageBuilder {
         };
       case "linear":
       case "gated_activation":
+      case "round_e4m3":
         return { ...op, in: at(op.in, before), out: at(op.out, this.#places) };
       case "attention":
         return {
@@ -197,6 +204,11 @@ class StageBuilder {
           scores: at(op.scores, before),
           out: at(op.out, this.#places),
         };
+      case "gate":
+      case "split":
+      case "convolution":
+      case "gated_delta_rule":
+      case "state_space":
       case "embedding":
       case "gather":
         return op;
