@@ -160,7 +160,8 @@ class StepEngine implements RunningEngine {
   }
 
   resetPrefixCache(): boolean {
-    return this.#parts.pool.reset();
+    const { pool, statePool } = this.#parts;
+    return pool.reset() && (statePool?.reset() ?? true);
   }
 
   checkIntegrity(): void {
@@ -173,8 +174,14 @@ class StepEngine implements RunningEngine {
   }
 
   get #limits(): RequestLimits {
-    const { maxModelLen, vocabSize, schedulingPolicy, enableFaultInjection: hasFaults } = this.#options;
-    return { maxModelLen, vocabSize, hasPriorities: schedulingPolicy === "priority", hasFaults };
+    const {
+      maxModelLen,
+      vocabSize,
+      schedulingPolicy,
+      enableFaultInjection: hasFaults,
+      hasHead = true,
+    } = this.#options;
+    return { maxModelLen, vocabSize, hasPriorities: schedulingPolicy === "priority", hasFaults, hasHead };
   }
 
   #checkOpen(): void {

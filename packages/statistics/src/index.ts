@@ -69,6 +69,13 @@ export {
   type GroupSequentialDesign,
   type SequentialLook,
 } from "./sequential/group-sequential.js";
+export {
+  asymptoticMeanSequence,
+  MeanEProcess,
+  type MeanEProcessOptions,
+  type MeanEvidence,
+  noMeanEvidence,
+} from "./sequential/mean-e-process.js";
 
 export { detectableDifference, pairsForDifference, pairsForNonInferiority } from "./planning/paired.js";
 

@@ -25,7 +25,8 @@ export function readConfigJson(path: string, json: unknown, dtype: ModelConfig["
   const maxPositionEmbeddings = config.max_position_embeddings ?? defaults.maxPositionEmbeddings;
   const layered = config.rope_parameters ?? undefined;
   const rope = layered?.full_attention ?? layered ?? config.rope_scaling ?? undefined;
-  const partial = rope?.partial_rotary_factor ?? config.partial_rotary_factor ?? 1;
+  const partial =
+    rope?.partial_rotary_factor ?? config.partial_rotary_factor ?? defaults.partialRotaryFactor ?? 1;
   const scaling = readRopeScaling(path, rope, maxPositionEmbeddings, config.original_max_position_embeddings);
   const bias = (rule: boolean | "config", given: boolean | null | undefined): boolean =>
     rule === "config" ? (given ?? false) : rule;
@@ -76,8 +77,13 @@ function findFamily(path: string, config: ConfigJson): ModelFamily {
   if (config.architectures?.length === 0) throw artifactInvalid(path, "has an empty list of architectures");
   const name = config.architectures?.[0];
   const { model_type: type } = config;
+  if (config.use_bidirectional_attention === true || config.is_causal === false) {
+    throw artifactUnsupported(path, "has attention in both directions, which is not supported");
+  }
+  // LlamaModel and the like: the layers without an output head.
+  const withHead = name?.replace(/Model$/, "ForCausalLM");
   const family = modelFamilies.find(({ architecture, modelType }) =>
-    name === undefined ? modelType === type : architecture === name,
+    name === undefined ? modelType === type : architecture === withHead,
   );
   if (family !== undefined) return family;
   if (name === undefined && typeof type !== "string") {

@@ -1,47 +1,11 @@
 import { OctavoError } from "@octavo/protocol/errors";
-import type {
-  Activation,
-  BufferRef,
-  ExpertWeights,
-  Matrix,
-  Op,
-  PlainActivation,
-  ProgramSpec,
-} from "../backend.js";
-
-/** A buffer reference with its defaults filled in. */
-export interface Span {
-  readonly buffer: number;
-  readonly column: number;
-  readonly width: number;
-}
-
-/** What steps are checked against. */
-export interface CheckedProgram {
-  readonly spec: ProgramSpec;
-  readonly maxTokens: number;
-  /** Token ids that every embedding can look up. */
-  readonly numEmbeddings: number;
-  /** Rows of the output head. */
-  readonly vocabSize: number;
-  /** Weights of the linears that adapters can reach, by site. */
-  readonly sites: ReadonlyMap<number, Matrix>;
-  /** undefined when no op attends. */
-  readonly attention:
-    | { readonly numLayers: number; readonly numKvHeads: number; readonly headDim: number }
-    | undefined;
-}
+import type { Activation, BufferRef, ExpertWeights, Matrix, Op, ProgramSpec } from "../backend.js";
+import { stateWidths } from "../state-widths.js";
+import { activations, type CheckedProgram, plainActivations } from "./checked-program.js";
+import { checkRecurrentOp, type StateNeed } from "./recurrent-ops.js";
+import { type Span, spanOf } from "./span.js";
 
 const mostSites = 65_535;
-
-export const activations: readonly string[] = [
-  "silu",
-  "gelu",
-  "gelu_tanh",
-  "clamped_swiglu",
-] satisfies Activation[];
-
-const plainActivations: readonly string[] = ["silu", "gelu", "gelu_tanh"] satisfies PlainActivation[];
 
 /**
  * Refuses programs whose shapes do not fit, that read what nothing wrote, or that need the step's tokens after `gather`.
@@ -49,12 +13,6 @@ const plainActivations: readonly string[] = ["silu", "gelu", "gelu_tanh"] satisf
  */
 export function checkProgram(spec: ProgramSpec): CheckedProgram {
   return new ProgramChecker(spec).check();
-}
-
-/** The columns that a reference addresses. */
-export function spanOf(ref: BufferRef, widths: readonly number[]): Span {
-  const column = ref.column ?? 0;
-  return { buffer: ref.buffer, column, width: ref.width ?? (widths[ref.buffer] ?? 0) - column };
 }
 
 class ProgramChecker {
@@ -66,6 +24,7 @@ class ProgramChecker {
   #where = "the program";
   #numEmbeddings = Number.MAX_SAFE_INTEGER;
   #attention: CheckedProgram["attention"];
+  #numRecurrent = 0;
 
   constructor(spec: ProgramSpec) {
     this.#spec = spec;
@@ -92,6 +51,7 @@ class ProgramChecker {
       vocabSize: head.weight.rows,
       sites: this.#sites,
       attention: this.#attention,
+      states: this.#stateNeeds(),
     };
   }
 
@@ -141,6 +101,21 @@ class ProgramChecker {
       case "sigmoid_gate":
         this.#read("on", op.on);
         return this.#equal("the width of in", this.#read("in", op.in).width, "the columns of a gate", 1);
+      case "gate": {
+        const input = this.#read("in", op.in);
+        if (!activations.includes(op.activation) || (op.activation as Activation) === "clamped_swiglu")
+          this.#fail(`cannot gate by ${op.activation}`);
+        return this.#equal("the width of in", input.width, "the width of on", this.#read("on", op.on).width);
+      }
+      case "split":
+        return this.#checkSplit(op);
+      case "convolution":
+      case "gated_delta_rule":
+      case "state_space":
+        this.#needsTokens();
+        checkRecurrentOp(op, this.#numRecurrent, this.#checker);
+        this.#numRecurrent += 1;
+        return;
       case "add": {
         const input = this.#read("in", op.in);
         return this.#equal(
@@ -270,6 +245,17 @@ class ProgramChecker {
     this.#attention = { numLayers: Math.max(known?.numLayers ?? 0, layer + 1), numKvHeads, headDim };
   }
 
+  #checkSplit(op: Extract<Op, { op: "split" }>): void {
+    const { width } = this.#read("in", op.in);
+    this.#positive("run", op.run);
+    if (width % (2 * op.run) !== 0) this.#fail(`splits ${width} columns into runs of ${op.run} in turn`);
+    for (const name of ["first", "second"] as const) {
+      const out = this.#write(name, op[name]);
+      this.#equal(`twice the width of ${name}`, 2 * out.width, "the width of in", width);
+      this.#apart("in", { ...this.#span("in", op.in) }, name, out);
+    }
+  }
+
   #checkExperts(op: Extract<Op, { op: "experts" }>): void {
     const { experts, topK } = op;
     const input = this.#read("in", op.in);
@@ -313,6 +299,27 @@ class ProgramChecker {
       if (bias !== undefined)
         this.#equal(`a bias of expert ${index}`, bias.length, "the rows of its weight", weights?.rows ?? 0);
     }
+  }
+
+  /** For checks in files of their own. */
+  get #checker(): Parameters<typeof checkRecurrentOp>[2] {
+    return {
+      read: (name, ref) => this.#read(name, ref),
+      write: (name, ref) => this.#write(name, ref),
+      apart: (...spans) => this.#apart(...spans),
+      equal: (...values) => this.#equal(...values),
+      positive: (name, value) => this.#positive(name, value),
+      fail: (problem) => this.#fail(problem),
+    };
+  }
+
+  #stateNeeds(): StateNeed[] {
+    const { ops, buffers } = this.#spec;
+    const withDraft = stateWidths(ops, buffers, 1);
+    return stateWidths(ops, buffers, 0).map((base, index) => ({
+      base,
+      perDraft: (withDraft[index] ?? 0) - base,
+    }));
   }
 
   #read(name: string, ref: BufferRef): Span {

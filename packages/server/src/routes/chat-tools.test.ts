@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import type { ChatCompletion, ChatCompletionChunk } from "@octavo/protocol";
 import { createSseDecoder } from "@octavo/protocol";
 import type OpenAI from "openai";
-import { messageOf } from "../generation/chat-output.js";
+import { messageOf } from "@octavo/engine/chat";
 import { toolFormats } from "@octavo/text/parsers/registry";
 import { startTestServer, type TestServer } from "../testing/test-server.js";
 import { transcripts, transcriptTools } from "@octavo/text/parsers/testing/transcripts";
