@@ -43,7 +43,14 @@ if (quantized !== 0) fail("quantize failed");
 const prompts = path("extraction.jsonl");
 const generated = await run(process.execPath, [
   join(root, "models/octavo-mini/dist/generator/main.js"),
-  ...["--task", "extraction", "--count", "200", "--seed", "demo", "--out", prompts],
+  "--task",
+  "extraction",
+  "--count",
+  "200",
+  "--seed",
+  "demo",
+  "--out",
+  prompts,
 ]);
 if (generated !== 0) fail("the prompts could not be made");
 const cases = (await readFile(prompts, "utf8"))

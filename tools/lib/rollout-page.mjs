@@ -6,7 +6,7 @@ export function rolloutPage(kit, { report, progress, example, served, seconds })
   const { drawChart, escapeHtml, significant, intervalChart, ratingBadge, renderPage, section, table } = kit;
   const last = report.journal.at(-1);
   const isRolledBack = report.status === "rolled_back";
-  const points = (value) => (value === undefined || value === null ? "" : `${(100 * value).toFixed(1)}`);
+  const points = (value) => (value === undefined || value === null ? "" : (100 * value).toFixed(1));
   const headline = isRolledBack ? "Rolled back" : `Not rolled back: ${report.status}`;
   const rating = isRolledBack ? "fail" : "inconclusive";
   const decisions = report.journal.map(({ atMs, decision, by, reason, fromStage, toStage, pairs }) => [
