@@ -181,7 +181,7 @@ describe("a slow target", () => {
           strategy: "round_robin",
           targets: ["slow", "quick"],
           hedge: { after: "40ms", max_share: 0.02 },
-          timeouts: { first_byte: "150ms" },
+          timeouts: { first_byte: "800ms" },
         },
       },
     });
