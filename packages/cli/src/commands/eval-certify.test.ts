@@ -53,6 +53,7 @@ test("octavo-mini gives the same bits alone, cached, in batches, preempted and r
     certificate.conditions.map(({ name, runs, failedRuns }) => [name, runs, failedRuns]),
     [
       ["cached", 3, 0],
+      ["whole", 3, 0],
       ["batch", 6, 0],
       ["preempted", 3, 0],
       ["evicted", 3, 0],
