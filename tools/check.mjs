@@ -12,3 +12,4 @@ if (!process.argv.includes("--without-tests")) await node("tests", "tools/test.m
 await node("native tests", "tools/native-tests.mjs", "--sanitize", "--neon");
 await node("examples", "tools/run-examples.mjs");
 await node("end to end", "tools/end-to-end.mjs");
+await node("installed packages", "tools/release/try-installed.mjs");

@@ -17,7 +17,8 @@ const allowed = {
   engine: ["protocol", "text", "kernels", "artifacts"],
   tracing: ["protocol"],
   server: ["protocol", "text", "kernels", "artifacts", "engine", "tracing"],
-  evals: ["protocol", "statistics", "report"],
+  gateway: ["protocol", "statistics", "text", "tracing"],
+  evals: ["protocol", "statistics", "text", "report"],
   studio: ["protocol", "statistics", "report", "text", "kernels", "artifacts", "engine"],
   loadtest: ["protocol", "statistics"],
   cli: [
@@ -29,6 +30,7 @@ const allowed = {
     "engine",
     "tracing",
     "server",
+    "gateway",
     "evals",
     "studio",
     "loadtest",
@@ -100,16 +102,21 @@ test("nothing that ships imports a test helper", () => {
       assert.ok(!/(^|\/)testing(\/|$)/.test(target), `${source} imports ${target}`);
 });
 
-test("text needs no native code and no engine", () => {
-  const reached = new Set();
-  const visit = (name) => {
-    if (reached.has(name)) return;
-    reached.add(name);
-    for (const dependency of Object.keys(manifestOf(`packages/${name}`).dependencies ?? {}))
-      if (dependency.startsWith("@octavo/")) visit(dependency.slice("@octavo/".length));
-  };
-  visit("text");
-  assert.deepEqual(reached, new Set(["text", "protocol"]));
+/** The packages that installing `name` installs. */
+function installedWith(name, reached = new Set()) {
+  if (reached.has(name)) return reached;
+  reached.add(name);
+  for (const dependency of Object.keys(manifestOf(`packages/${name}`).dependencies ?? {}))
+    if (dependency.startsWith("@octavo/")) installedWith(dependency.slice("@octavo/".length), reached);
+  return reached;
+}
+
+test("text and the gateway need no native code and no engine", () => {
+  assert.deepEqual(installedWith("text"), new Set(["text", "protocol"]));
+  assert.deepEqual(
+    installedWith("gateway"),
+    new Set(["gateway", "protocol", "statistics", "text", "tracing"]),
+  );
 });
 
 test("napi.h is included by the binding alone", () => {

@@ -56,7 +56,8 @@ test("a package ships what it is, and neither tests nor their helpers", () => {
   const folders = sourcesOf("package.json").map((path) => path.slice(0, -"/package.json".length));
   for (const folder of folders) {
     const { files } = manifestOf(folder);
-    assert.ok(files?.includes("dist"), `${folder}/package.json names its files`);
+    assert.ok(files?.length > 0, `${folder}/package.json names its files`);
+    if (!files.includes("dist")) continue;
     const sources = sourcesOf(".ts").filter((path) => path.startsWith(`${folder}/`) && isTest(path));
     if (sources.some((path) => path.endsWith(".test.ts")))
       assert.ok(files.includes("!dist/**/*.test.*"), `${folder} ships tests`);

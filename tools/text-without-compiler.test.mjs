@@ -9,7 +9,10 @@ import test from "node:test";
 import { root } from "./lib/steps.mjs";
 
 /** What the packages may need from a registry: no native code among it. */
-const needed = { "@octavo/protocol": ["zod"], "@octavo/text": ["@octavo/protocol", "zod"] };
+const needed = {
+  "@octavo/protocol": ["yaml", "zod"],
+  "@octavo/text": ["@octavo/protocol", "zod"],
+};
 const unwanted = /(?:^|\/)testing\/|\.test\.|\.node$|\.tsbuildinfo$|^package\/(?:src|fixtures)\//;
 
 /** Packs one of our packages into `folder`'s node_modules; returns its files and its package.json. */

@@ -3,7 +3,7 @@
 import { OctavoError } from "@octavo/protocol";
 import { checkPeers } from "./cpu/answers/check-peers.js";
 import { chosenCases, type CaseSpec, fullName } from "./cpu/cases.js";
-import type { Contender, MeasureContext } from "./cpu/contenders/contender.js";
+import type { Contender, Job, MeasureContext } from "./cpu/contenders/contender.js";
 import { findPeers, type Peers } from "./cpu/contenders/find-peers.js";
 import { octavo } from "./cpu/contenders/octavo.js";
 import { type CpuOptions, parseFlags, usage } from "./cpu/flags.js";
@@ -66,6 +66,7 @@ async function measureCase(
   const measured = await runCase({
     job: spec.job,
     contenders: [octavo, ...peersOf(spec, peers)],
+    settleJob: (contenders) => jobAtShare(spec, contenders, context),
     repeats: options.repeats,
     context,
     bandwidths,
@@ -85,6 +86,23 @@ async function measureCase(
     results: summariseCase(spec, model, options.threads, measured),
     hasFailed: measured.failures.size > 0,
   };
+}
+
+/** A job whose requests arrive at a share of what the slowest contender sustains when all are sent at once. */
+async function jobAtShare(
+  { job, shareOfCapacity }: CaseSpec,
+  contenders: readonly Contender[],
+  context: MeasureContext,
+): Promise<Job> {
+  if (job.kind !== "server" || shareOfCapacity === undefined) return job;
+  const rates: number[] = [];
+  for (const contender of contenders) {
+    const { serverTokensPerSecond = Number.NaN } = await contender.measure(job, context);
+    rates.push(serverTokensPerSecond / job.outputTokens);
+  }
+  const requestsPerSecond = shareOfCapacity * Math.min(...rates);
+  say(`  ${requestsPerSecond.toFixed(2)} requests/s`);
+  return { ...job, requestsPerSecond };
 }
 
 /** The AVX2 cases are for peers that are built without AVX-512. */

@@ -7,10 +7,11 @@ export function startServer(
   args,
   command = [process.execPath, join(root, "packages/cli/dist/main.js"), "serve"],
   cwd = root,
+  env = process.env,
 ) {
   return new Promise((resolve, reject) => {
     const [program, ...first] = command;
-    const child = spawn(program, [...first, ...args], { cwd, stdio: ["ignore", "pipe", "inherit"] });
+    const child = spawn(program, [...first, ...args], { cwd, env, stdio: ["ignore", "pipe", "inherit"] });
     let output = "";
     // a script that fails must not leave its server behind
     const end = () => child.kill();

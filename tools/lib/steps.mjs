@@ -1,9 +1,11 @@
 // What `npm start`, `npm test` and CI share: plain Node, because it runs before anything is installed.
 import { spawn } from "node:child_process";
-import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { capture as captureOutput, digestOf } from "../../packages/kernels/compile/processes.mjs";
+
+export { digestOf };
 
 export const root = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
 
@@ -18,14 +20,7 @@ export function run(command, args, options = {}) {
 
 /** Runs a command from the repository root; resolves to its exit code and all that it said. */
 export function capture(command, args, options = {}) {
-  return new Promise((resolve) => {
-    const child = spawn(command, args, { cwd: root, stdio: ["ignore", "pipe", "pipe"], ...options });
-    let output = "";
-    child.stdout.on("data", (chunk) => (output += chunk));
-    child.stderr.on("data", (chunk) => (output += chunk));
-    child.on("error", (error) => resolve({ code: 1, output: String(error) }));
-    child.on("close", (code) => resolve({ code: code ?? 1, output }));
-  });
+  return captureOutput(command, args, { cwd: root, ...options });
 }
 
 /** Runs a command and throws one clear line when it fails. */
@@ -56,12 +51,6 @@ export function filesBelow(folder, keep) {
   };
   if (existsSync(join(root, folder))) walk(join(root, folder));
   return found.toSorted((a, b) => (a < b ? -1 : 1));
-}
-
-export function digestOf(...parts) {
-  const hash = createHash("sha256");
-  for (const part of parts) hash.update(part).update("\0");
-  return hash.digest("hex");
 }
 
 /** Remembers that an input was already handled, so that later starts skip the work. */

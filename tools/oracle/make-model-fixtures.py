@@ -16,141 +16,21 @@ from pathlib import Path
 
 import torch
 import transformers
+from hybrids import HYBRID_SEEDS, HYBRIDS, draw_recurrent
 from safetensors.torch import save_file
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoConfig, AutoModelForCausalLM
 
+from model_configs import BOS, CASES, CHECKPOINTS, END, GREEDY_TOKENS, HIDDEN, LONG_PROMPT_TOKENS, PROMPT_TOKENS, SPECIAL, TURN, VOCAB
+
 OUT = Path(__file__).resolve().parents[2] / "packages/artifacts/fixtures/models"
-VOCAB, HIDDEN, INNER, PROMPT_TOKENS, LONG_PROMPT_TOKENS, GREEDY_TOKENS = 272, 64, 96, 24, 400, 64
-SPECIAL = ["<|begin|>", "<|end|>", "<|turn|>"]
-BOS, END, TURN = 269, 270, 271
 CHAT_TEMPLATE = (
     "{{ bos_token }}{% for message in messages %}{{ '<|turn|>' + message['role'] + '\n' + message['content'] + '<|end|>' }}"
     "{% endfor %}{% if add_generation_prompt %}{{ '<|turn|>assistant\n' }}{% endif %}"
 )
 CORPUS = ["the cat and the dog sat in the garden and then they went to the other house", "over and over, the end"]
 
-COMMON = {
-    "vocab_size": VOCAB, "hidden_size": HIDDEN, "intermediate_size": INNER, "num_hidden_layers": 2, "hidden_act": "silu",
-    "num_attention_heads": 4, "num_key_value_heads": 2, "rms_norm_eps": 1e-5, "max_position_embeddings": 512,
-    "rope_theta": 10000.0, "tie_word_embeddings": False, "bos_token_id": BOS, "eos_token_id": END, "torch_dtype": "float32",
-}
-LLAMA = {**COMMON, "model_type": "llama", "architectures": ["LlamaForCausalLM"], "attention_bias": False, "mlp_bias": False}
-LLAMA3_SCALING = {
-    "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64,
-}
-QWEN3 = {
-    **COMMON, "model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "tie_word_embeddings": True, "head_dim": 32,
-    "rms_norm_eps": 1e-6, "rope_theta": 1000000.0, "attention_bias": False, "use_sliding_window": False,
-}
-
-# name -> (config.json, dtype stored, shard size in bytes)
-CHECKPOINTS = {
-    "llama2": ({**LLAMA, "num_key_value_heads": 4}, torch.float32, None),
-    "llama3": ({**LLAMA, "rope_theta": 500000.0, "rope_scaling": LLAMA3_SCALING, "eos_token_id": [END, TURN]}, torch.float32, None),
-    "mistral": ({**COMMON, "model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": 8}, torch.float32, None),
-    "qwen2": ({
-        **COMMON, "model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "tie_word_embeddings": True,
-        "rope_theta": 1000000.0, "rms_norm_eps": 1e-6, "use_sliding_window": False, "sliding_window": 32, "max_window_layers": 2,
-    }, torch.float32, 120_000),
-    "qwen3": (QWEN3, torch.float32, None),
-    "llama3-bf16": ({**LLAMA, "rope_theta": 500000.0, "rope_scaling": LLAMA3_SCALING, "torch_dtype": "bfloat16"}, torch.bfloat16, None),
-    "qwen3-f16": ({**QWEN3, "torch_dtype": "float16"}, torch.float16, None),
-}
-
-GEMMA = {
-    **{key: value for key, value in COMMON.items() if key != "hidden_act"}, "hidden_activation": "gelu_pytorch_tanh", "head_dim": 16,
-    "tie_word_embeddings": True, "sliding_window": 8, "query_pre_attn_scalar": 24,
-}
-# Families added after the fixtures above, so that their seeds stay.
-CHECKPOINTS |= {
-    "gemma2": ({
-        **GEMMA, "model_type": "gemma2", "architectures": ["Gemma2ForCausalLM"], "attn_logit_softcapping": 5.0,
-        "final_logit_softcapping": 3.0, "tie_word_embeddings": False,
-    }, torch.float32, None),
-    "gemma3": ({
-        **GEMMA, "model_type": "gemma3_text", "architectures": ["Gemma3ForCausalLM"], "rope_theta": 1000000.0,
-        "rope_local_base_freq": 5000.0, "tie_word_embeddings": False, "sliding_window_pattern": 2, "rope_scaling": {"rope_type": "linear", "factor": 8.0},
-    }, torch.float32, None),
-    "phi3": ({
-        **COMMON, "model_type": "phi3", "architectures": ["Phi3ForCausalLM"], "sliding_window": 8, "pad_token_id": 0,
-    }, torch.float32, None),
-    "olmo2": ({**COMMON, "model_type": "olmo2", "architectures": ["Olmo2ForCausalLM"], "attention_bias": False}, torch.float32, None),
-    "granite": ({
-        **COMMON, "model_type": "granite", "architectures": ["GraniteForCausalLM"], "attention_bias": False, "mlp_bias": False,
-        "embedding_multiplier": 3.0, "residual_multiplier": 0.6, "attention_multiplier": 0.2, "logits_scaling": 2.0,
-    }, torch.float32, None),
-    "smollm3": ({
-        **COMMON, "model_type": "smollm3", "architectures": ["SmolLM3ForCausalLM"], "attention_bias": False, "mlp_bias": False,
-        "rope_theta": 50000.0, "no_rope_layers": [1, 0], "use_sliding_window": False, "pad_token_id": 0,
-    }, torch.float32, None),
-}
-
-# Mixtures of experts. OLMoE's experts are stored as transformers 5 holds them, the others' as they were published.
-CHECKPOINTS |= {
-    "mixtral": ({
-        **COMMON, "model_type": "mixtral", "architectures": ["MixtralForCausalLM"], "intermediate_size": 48, "num_local_experts": 4,
-        "num_experts_per_tok": 2, "sliding_window": None, "rope_theta": 1000000.0,
-    }, torch.float32, None),
-    "qwen2-moe": ({
-        **COMMON, "model_type": "qwen2_moe", "architectures": ["Qwen2MoeForCausalLM"], "num_experts": 6, "num_experts_per_tok": 3,
-        "moe_intermediate_size": 32, "shared_expert_intermediate_size": 48, "norm_topk_prob": False, "use_sliding_window": False,
-        "mlp_only_layers": [], "decoder_sparse_step": 1,
-    }, torch.float32, None),
-    "qwen3-moe": ({
-        **COMMON, "model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCausalLM"], "num_hidden_layers": 3, "num_experts": 8,
-        "num_experts_per_tok": 2, "moe_intermediate_size": 24, "norm_topk_prob": True, "mlp_only_layers": [1], "head_dim": 16,
-        "attention_bias": False,
-    }, torch.float32, None),
-    "olmoe": ({
-        **COMMON, "model_type": "olmoe", "architectures": ["OlmoeForCausalLM"], "num_experts": 8, "num_experts_per_tok": 3,
-        "num_key_value_heads": 4, "intermediate_size": 24, "norm_topk_prob": False, "attention_bias": False, "pad_token_id": 0,
-    }, torch.float32, None),
-    "granite-moe": ({
-        **COMMON, "model_type": "granitemoe", "architectures": ["GraniteMoeForCausalLM"], "num_local_experts": 4, "num_experts_per_tok": 2,
-        "intermediate_size": 40, "attention_bias": False, "embedding_multiplier": 3.0, "residual_multiplier": 0.6,
-        "attention_multiplier": 0.2, "logits_scaling": 2.0,
-    }, torch.float32, None),
-    # Experts in MXFP4, as published.
-    "gpt-oss": ({
-        **COMMON, "model_type": "gpt_oss", "architectures": ["GptOssForCausalLM"], "num_local_experts": 4, "num_experts_per_tok": 2,
-        "intermediate_size": 32, "head_dim": 16, "sliding_window": 8, "rope_theta": 150000.0, "attention_bias": True, "pad_token_id": 0,
-        "rope_scaling": {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 64, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": False},
-        "quantization_config": {"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]},
-    }, torch.float32, None),
-}
-
-CHECKPOINTS |= {
-    "gemma": ({
-        **COMMON, "model_type": "gemma", "architectures": ["GemmaForCausalLM"], "hidden_act": "gelu", "head_dim": 32,
-        "attention_bias": False, "pad_token_id": 0,
-    }, torch.float32, None),
-}
-
-CHECKPOINTS |= {
-    # Heads that no vector divides.
-    "llama-heads-of-20": ({**LLAMA, "head_dim": 20}, torch.float32, None),
-    "qwen3-heads-of-12": ({**QWEN3, "head_dim": 12}, torch.float32, None),
-}
-
-YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
-
-# case -> (checkpoint, changes of its config.json)
-CASES = {
-    **{name: (name, {}) for name in CHECKPOINTS},
-    "llama-biases": ("llama2", {"attention_bias": True, "mlp_bias": True}),
-    "rope-linear": ("llama2", {"rope_scaling": {"rope_type": "linear", "factor": 4.0}}),
-    "rope-dynamic": ("llama2", {"max_position_embeddings": 64, "rope_scaling": {"type": "dynamic", "factor": 4.0}}),
-    "rope-yarn": ("llama2", {"max_position_embeddings": 256, "rope_scaling": YARN}),
-    "rope-partial": ("llama2", {"partial_rotary_factor": 0.5}),
-    "rope-parameters": ("llama2", {"rope_theta": None, "rope_parameters": {**LLAMA3_SCALING, "rope_theta": 20000.0}}),
-    "phi3-longrope": ("phi3", {
-        "sliding_window": None, "original_max_position_embeddings": 64,
-        "rope_scaling": {"type": "longrope", "short_factor": [1.0] * 8, "long_factor": [1.0 + 0.5 * i for i in range(8)]},
-    }),
-    "qwen2-window": ("qwen2", {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1}),
-}
-
+RECURRENT_TYPES = {config["model_type"] for config, _, _ in HYBRIDS.values()}
 
 def make_tokenizer() -> Tokenizer:
     """Byte-level BPE: 256 bytes, 13 merges, three special tokens at the end."""
@@ -204,7 +84,7 @@ def to_mxfp4(value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Ten
 
 def published(model_type: str, name: str, value: torch.Tensor) -> dict[str, torch.Tensor]:
     """A tensor of transformers' module under the names, and in the pieces, that checkpoints of the family have on the hub."""
-    if model_type == "granitemoe":
+    if model_type.startswith("granitemoe"):
         renamed = {"experts.gate_up_proj": "input_linear.weight", "experts.down_proj": "output_linear.weight", "router.weight": "router.layer.weight"}
         for inside, outside in renamed.items():
             name = name.replace(f"block_sparse_moe.{inside}", f"block_sparse_moe.{outside}")
@@ -225,12 +105,22 @@ def weights_of(config: dict, seed: int) -> dict[str, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     tied = config["tie_word_embeddings"]
     names = sorted(name for name in model.state_dict() if not (tied and name == "lm_head.weight"))
-    family = config["model_type"][:5]
-    return {name: draw(model.state_dict()[name].shape, name, tied, generator, family) for name in names}
+    model_type = config["model_type"]
+
+    def drawn(name: str) -> torch.Tensor:
+        shape = model.state_dict()[name].shape
+        if model_type in RECURRENT_TYPES:
+            state = generator.get_state()
+            if (values := draw_recurrent(name, torch.randn(shape, generator=generator), model_type)) is not None:
+                return values
+            generator.set_state(state)
+        return draw(shape, name, tied, generator, model_type[:5])
+
+    return {name: drawn(name) for name in names}
 
 
 def hf_config(config: dict) -> transformers.PretrainedConfig:
-    config = {key: value for key, value in copy.deepcopy(config).items() if value is not None and key != "quantization_config"}
+    config = {key: value for key, value in copy.deepcopy(config).items() if (value is not None or key == "sliding_window") and key != "quantization_config"}
     return AutoConfig.for_model(config.pop("model_type"), **config, attn_implementation="eager")
 
 
@@ -240,7 +130,7 @@ def save_checkpoint(folder: Path, config: dict, dtype: torch.dtype, shard_bytes:
     if shard_bytes is None:
         pieces = {}
         for name, value in weights.items():
-            if config["model_type"] == "gpt_oss" and value.ndim == 3:
+            if config.get("quantization_config") and value.ndim == 3:
                 pieces[f"{name}_blocks"], pieces[f"{name}_scales"], weights[name] = to_mxfp4(value)
             elif config["model_type"] == "gpt_oss":
                 pieces[name] = value
@@ -299,10 +189,11 @@ def build(config: dict, weights: dict[str, torch.Tensor]) -> torch.nn.Module:
         factor, dim = scaling["factor"], HIDDEN // settings["num_attention_heads"]
         settings["rope_theta"] *= (factor * factor - (factor - 1)) ** (dim / (dim - 2))
         del settings["rope_scaling"]
-    if scaling.get("type") == "longrope":
-        # Likewise: the factors of the extended length at every length.
+    if scaling.get("type") == "longrope" and settings["original_max_position_embeddings"] < LONG_PROMPT_TOKENS:
+        # Likewise: the factors of the longest prompt at every length.
         settings["rope_scaling"] = {**scaling, "short_factor": scaling["long_factor"]}
-    partial = settings.pop("partial_rotary_factor", 1.0)
+    # GLM has it in its own module.
+    partial = 1.0 if settings["model_type"].startswith("glm") else settings.pop("partial_rotary_factor", 1.0)
     model = AutoModelForCausalLM.from_config(hf_config(settings)).float().eval()
     expected = {name for name in model.state_dict() if not (settings["tie_word_embeddings"] and name == "lm_head.weight")}
     model.load_state_dict({name: weights[name] for name in expected}, strict=False)
@@ -344,7 +235,7 @@ def main() -> None:
         shutil.rmtree(OUT / "checkpoints" / name, ignore_errors=True)
         extra = {"attention_bias": True, "mlp_bias": True} if name == "llama2" else {}
         folder = OUT / "checkpoints" / name
-        stored[name] = save_checkpoint(folder, {**config, **extra}, dtype, shard_bytes, seed)
+        stored[name] = save_checkpoint(folder, {**config, **extra}, dtype, shard_bytes, HYBRID_SEEDS.get(name, seed))
         (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
     generator = torch.Generator().manual_seed(1)
     prompt = torch.randint(0, 256, (PROMPT_TOKENS,), generator=generator).tolist()

@@ -244,6 +244,7 @@ SCHEMES = {
     "gptq-3bit": (lambda: gptq_layer(3), {**GPTQ, "bits": 3}),
     "gptq-8bit-act-order": (
         lambda: gptq_layer(8, act_order=True, symmetric=True), {**GPTQ, "bits": 8, "desc_act": True, "sym": True}),
+    "gptq-8bit": (lambda: gptq_layer(8), {**GPTQ, "bits": 8}),
     "ct-w4a16": (lambda: compressed_layer(4), compressed_config("pack-quantized", 4, True)),
     "ct-w4a16-asymmetric": (lambda: compressed_layer(4, symmetric=False), compressed_config("pack-quantized", 4, False)),
     "ct-w8a16": (lambda: compressed_layer(8), compressed_config("pack-quantized", 8, True)),
@@ -275,6 +276,23 @@ def evaluate(weights: Tensors, prompt: list[int]) -> tuple[torch.Tensor, list[in
     return logits, tokens[len(prompt) :], margin
 
 
+@torch.no_grad()
+def evaluate_declared(weights: Tensors, prompt: list[int], group: int | None) -> torch.Tensor:
+    """With what every projection reads rounded to E4M3: a scale per token, or per token and group of columns."""
+
+    def rounded(module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor]:
+        groups = inputs[0].split(group or inputs[0].shape[-1], -1)
+        scales = [part.abs().amax(-1, keepdim=True) / 448 for part in groups]
+        return (torch.cat([(part / scale).to(torch.float8_e4m3fn).float() * scale for part, scale in zip(groups, scales)], -1),)
+
+    model = AutoModelForCausalLM.from_config(hf_config()).float().eval()
+    model.load_state_dict(weights, strict=False)
+    for name, module in model.named_modules():
+        if name.endswith("_proj"):
+            module.register_forward_pre_hook(rounded)
+    return model(torch.tensor([prompt]), use_cache=False).logits[0]
+
+
 def main() -> None:
     torch.set_num_threads(1)
     chosen = sys.argv[1:] or list(SCHEMES)
@@ -301,6 +319,9 @@ def main() -> None:
             shutil.copy(TOKENIZER / file, folder / file)
         logits, greedy, margin = evaluate(reference, prompt)
         (OUT / f"{name}.logits").write_bytes(logits.contiguous().numpy().astype("<f4").tobytes())
+        if quantization.get("activation_scheme") == "dynamic":
+            declared = evaluate_declared(reference, prompt, quantization.get("weight_block_size", [None, None])[1])
+            (OUT / f"{name}.declared").write_bytes(declared.contiguous().numpy().astype("<f4").tobytes())
         (OUT / f"{name}.json").write_text(json.dumps({"prompt": prompt, "greedy": greedy}) + "\n")
         error = math.sqrt(sum(float((reference[k] - weights[k]).square().sum()) for k in weights) / sum(float(v.square().sum()) for v in weights.values()))
         print(f"{name}: weight error {error:.4f}, smallest greedy margin {margin:.4f}, distinct greedy tokens {len(set(greedy))}")

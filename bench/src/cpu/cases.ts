@@ -5,7 +5,7 @@ import type { ModelFile } from "./models/model-file.js";
 import type { FileType } from "./models/quantisation-mix.js";
 import { kvBytesOf, type ShapeName } from "./models/shapes.js";
 
-export const peerNames = ["llama.cpp", "node-llama-cpp"] as const;
+export const peerNames = ["llama.cpp", "node-llama-cpp", "openvino", "vllm"] as const;
 export type PeerName = (typeof peerNames)[number];
 
 /** A bound on a figure: on the ratio to the peer, on Octavo's own value, or on the share of the machine's limit. */
@@ -39,6 +39,15 @@ export interface CaseSpec {
   /** Those beside Octavo; measured where they are there and can do the job. */
   readonly peers: readonly PeerName[];
   readonly isa?: "avx2";
+  /** Requests arrive at this share of the rate that the slowest contender sustains, which is measured first. */
+  readonly shareOfCapacity?: number;
+}
+
+/** vLLM runs on bf16 weights alone; OpenVINO imports the types that 8-bit activations multiply. */
+function peersFor(type: FileType): readonly PeerName[] {
+  return peerNames.filter((name) =>
+    name === "vllm" ? type === "bf16" : name !== "openvino" || type !== "bf16",
+  );
 }
 
 const atLeast = (value: number, on: FigureBound["on"] = "ratio"): FigureBound => ({ on, atLeast: value });
@@ -97,7 +106,7 @@ const prefill: Maker = (shape, type, { promptTokens }) => [
         ...(type !== "bf16" && { "node-llama-cpp": atLeast(3) }),
       }),
     ],
-    peers: peerNames,
+    peers: peersFor(type),
   },
 ];
 
@@ -131,7 +140,7 @@ const decode: Maker = (shape, type, { streams, promptTokens, newTokens }) =>
           ),
           ...(count === 32 ? [outsideNative] : []),
         ],
-        peers: peerNames,
+        peers: peersFor(type),
       };
     });
 
@@ -147,31 +156,40 @@ const outsideNative: CaseFigure = {
 const shared: Maker = (shape, type, { isQuick, newTokens }) => {
   if (type !== "q4_0") return [];
   const [streams, prefixTokens, promptTokens] = isQuick ? [8, 192, 224] : [32, 448, 512];
+  const endToEnd: CaseFigure = {
+    label: "",
+    metric: "endToEndTokensPerSecond",
+    unit: "tokens/s",
+    isBetter: "higher",
+  };
+  const saved: CaseFigure = {
+    label: "prefill work saved",
+    metric: "prefillSaved",
+    unit: "%",
+    scale: 100,
+    isBetter: "higher",
+    own: [atLeast(95, "octavo")],
+  };
+  const name = `${streams} streams sharing ${prefixTokens} tokens`;
+  const job = { kind: "shared-prefix", streams, prefixTokens, promptTokens, newTokens } as const;
   return [
     {
       group: "shared",
-      name: `${streams} streams sharing ${prefixTokens} tokens`,
+      name,
       shape,
       type,
-      job: { kind: "shared-prefix", streams, prefixTokens, promptTokens, newTokens },
-      figures: [
-        {
-          label: "",
-          metric: "endToEndTokensPerSecond",
-          unit: "tokens/s",
-          isBetter: "higher",
-          peers: { "llama.cpp": atLeast(6), "node-llama-cpp": atLeast(10) },
-        },
-        {
-          label: "prefill work saved",
-          metric: "prefillSaved",
-          unit: "%",
-          scale: 100,
-          isBetter: "higher",
-          own: [atLeast(95, "octavo")],
-        },
-      ],
-      peers: peerNames,
+      job: { ...job, through: "library" },
+      figures: [{ ...endToEnd, peers: { "node-llama-cpp": atLeast(10) } }, saved],
+      peers: ["node-llama-cpp"],
+    },
+    {
+      group: "shared",
+      name: `${name}, over HTTP`,
+      shape,
+      type,
+      job: { ...job, through: "http" },
+      figures: [{ ...endToEnd, peers: { "llama.cpp": atLeast(6) } }],
+      peers: ["llama.cpp"],
     },
   ];
 };
@@ -228,7 +246,7 @@ const memory: Maker = (shape, type, { promptTokens }) => [
         peers: { "llama.cpp": { on: "ratio" }, "node-llama-cpp": { on: "ratio" } },
       },
     ],
-    peers: peerNames,
+    peers: peersFor(type),
   },
 ];
 
@@ -250,7 +268,7 @@ const start: Maker = (shape, type) =>
         ...(keepsPacked && type.startsWith("q4") && { own: [atMost(1000, "octavo")] }),
       },
     ],
-    peers: peerNames,
+    peers: peersFor(type),
   }));
 
 const server: Maker = (shape, type, { isQuick }) => {
@@ -262,21 +280,32 @@ const server: Maker = (shape, type, { isQuick }) => {
     isBetter: "lower",
     peers: { "llama.cpp": atMost(0.5) },
   });
+  const job = {
+    kind: "server",
+    clients: 16,
+    requests: isQuick ? 16 : 48,
+    sharedTokens: 0,
+    inputTokens: isQuick ? 64 : 256,
+    outputTokens: isQuick ? 16 : 64,
+  } as const;
+  const latencies = [p99("time to first token p99", "ttftP99Ms"), p99("longest gap p99", "maxGapP99Ms")];
   return [
+    ...[0.3, 0.7].map((shareOfCapacity): CaseSpec => ({
+      group: "server",
+      name: `server at ${shareOfCapacity} of the slowest server's capacity`,
+      shape,
+      type,
+      job: { ...job, requestsPerSecond: undefined },
+      shareOfCapacity,
+      figures: latencies,
+      peers: ["llama.cpp"],
+    })),
     {
       group: "server",
       name: "server, 16 open-loop clients",
       shape,
       type,
-      job: {
-        kind: "server",
-        clients: 16,
-        requests: isQuick ? 16 : 48,
-        requestsPerSecond: 8,
-        sharedTokens: 0,
-        inputTokens: isQuick ? 64 : 256,
-        outputTokens: isQuick ? 16 : 64,
-      },
+      job: { ...job, requestsPerSecond: 8 },
       figures: [
         {
           label: "output",
@@ -285,8 +314,7 @@ const server: Maker = (shape, type, { isQuick }) => {
           isBetter: "higher",
           peers: { "llama.cpp": atLeast(3) },
         },
-        p99("time to first token p99", "ttftP99Ms"),
-        p99("longest gap p99", "maxGapP99Ms"),
+        ...latencies,
       ],
       peers: ["llama.cpp"],
     },

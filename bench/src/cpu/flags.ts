@@ -34,6 +34,12 @@ export interface CpuOptions {
   readonly llamaCppFolder: string | undefined;
   readonly llamaCppAvx2Folder: string | undefined;
   readonly withNodeLlamaCpp: boolean;
+  /** A Python interpreter that has OpenVINO GenAI. */
+  readonly openvinoPython: string | undefined;
+  /** One that has vLLM for CPUs. */
+  readonly vllmPython: string | undefined;
+  /** Whether each peer is measured with several settings before a case, and the fastest is kept. */
+  readonly isTuned: boolean;
   readonly modelFolder: string;
   /** Where the results go; undefined keeps the published ones. */
   readonly outputPath: string | undefined;
@@ -51,6 +57,9 @@ export const usage = `npm run bench -- cpu [flags]
   --llama-cpp DIR        folder of llama-bench, llama-batched-bench, llama-server (or OCTAVO_BENCH_LLAMA_CPP)
   --llama-cpp-avx2 DIR   the same, built without AVX-512, for the avx2 cases (or OCTAVO_BENCH_LLAMA_CPP_AVX2)
   --no-node-llama-cpp    leave node-llama-cpp out, which is taken from NODE_LLAMA_CPP_DIR or node_modules
+  --openvino PYTHON      an interpreter that has openvino_genai (or OCTAVO_BENCH_OPENVINO)
+  --vllm PYTHON          an interpreter that has vLLM for CPUs; measured beside BF16 files (or OCTAVO_BENCH_VLLM)
+  --no-tune              peers run with their defaults; else each is tried with a few settings per case and runs with the fastest
   --model-folder DIR     cache of generated models (or OCTAVO_BENCH_MODELS; default: ${defaultModelFolder({ XDG_CACHE_HOME: "~/.cache" })})
   --output FILE          results, merged by case (default: bench/results/cpu.json; none with --quick)`;
 
@@ -81,7 +90,10 @@ export function parseFlags(
     isQuick,
     llamaCppFolder: folder(values["llama-cpp"], "OCTAVO_BENCH_LLAMA_CPP"),
     llamaCppAvx2Folder: folder(values["llama-cpp-avx2"], "OCTAVO_BENCH_LLAMA_CPP_AVX2"),
+    openvinoPython: folder(values.openvino, "OCTAVO_BENCH_OPENVINO"),
+    vllmPython: folder(values.vllm, "OCTAVO_BENCH_VLLM"),
     withNodeLlamaCpp: values["no-node-llama-cpp"] !== true,
+    isTuned: !isQuick && values["no-tune"] !== true,
     modelFolder: values["model-folder"] ?? defaultModelFolder(env),
     outputPath: output === undefined ? undefined : resolve(output),
   };
@@ -104,6 +116,9 @@ function read(args: readonly string[]) {
         "llama-cpp": { type: "string" },
         "llama-cpp-avx2": { type: "string" },
         "no-node-llama-cpp": { type: "boolean" },
+        vllm: { type: "string" },
+        openvino: { type: "string" },
+        "no-tune": { type: "boolean" },
         "model-folder": { type: "string" },
         output: { type: "string" },
       },

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { OctavoError } from "@octavo/protocol/errors";
 import { applySpec, type CommandAction, type CommandSpec, OctavoCommand } from "./command.js";
 
 interface CommandLeaf {
@@ -25,6 +26,30 @@ export const commandTree: CommandGroup = {
   summary: "LLM serving for TypeScript that proves what it serves",
   commands: {
     serve: leaf("serve a model over an OpenAI-compatible API", () => import("./commands/serve.js")),
+    chat: leaf("talk to a model, or to a server, in the terminal", () => import("./commands/chat.js")),
+    run: leaf("ask a model once and print its answer", () => import("./commands/run.js")),
+    pull: leaf("download a model into the cache", async () => ({
+      default: (await import("./commands/models.js")).pullCommand,
+    })),
+    list: leaf("models in the cache: size, weights, whether they fit this machine", async () => ({
+      default: (await import("./commands/models.js")).listCommand,
+    })),
+    show: leaf("what a model is, and whether it fits this machine", async () => ({
+      default: (await import("./commands/models.js")).showCommand,
+    })),
+    rm: leaf("remove a model from the cache", async () => ({
+      default: (await import("./commands/models.js")).rmCommand,
+    })),
+    devices: leaf("what this machine computes with", async () => ({
+      default: (await import("./commands/machine.js")).devicesCommand,
+    })),
+    doctor: leaf("what this machine can do, what is missing, and how to mend it", async () => ({
+      default: (await import("./commands/machine.js")).doctorCommand,
+    })),
+    gateway: leaf(
+      "route, protect and account for calls in front of any number of servers",
+      () => import("./commands/gateway.js"),
+    ),
     plan: leaf(
       "what serving a model takes: bytes by format, sequences that fit, roofline speeds, cost",
       () => import("./commands/plan.js"),
@@ -78,6 +103,7 @@ export const commandTree: CommandGroup = {
             ),
           },
         },
+        score: leaf("score the answers that spans recorded", () => import("./commands/eval-score.js")),
         worker: leaf("score answers from a queue until stopped", () => import("./commands/eval-worker.js")),
       },
     },
@@ -114,17 +140,34 @@ export const commandTree: CommandGroup = {
   },
 };
 
+/** Other tools' commands that are typed by habit, and what is meant here. */
+export const foreignCommands: Readonly<Record<string, string>> = {
+  ps: "GET /v1/models lists what a server serves, GET /metrics what it is doing",
+  stop: "a server ends with Ctrl-C or SIGTERM, after the requests that it has",
+  create:
+    "there are no Modelfiles: a system prompt is --system of octavo chat, a template --chat-template of octavo serve",
+  push: "nothing is uploaded; use huggingface_hub's `hf upload`",
+  cp: "models are files: copy them with cp",
+  signin: "set HF_TOKEN, or run `hf auth login`",
+  signout: "unset HF_TOKEN, or run `hf auth logout`",
+  complete: 'use octavo run MODEL "prompt", or POST /v1/completions',
+  "run-batch": "use octavo eval run for cases in a file, which scores them too",
+  "collect-env": "use octavo doctor",
+  download: "use octavo pull",
+  convert: "use octavo quantize MODEL --method gguf:F16 --out DIR",
+};
+
 /** The command line. All commands are listed; only the one that `args` (without Node and script) invoke has its flags. */
 export async function createProgram(args: readonly string[]): Promise<OctavoCommand> {
   const program = new OctavoCommand("octavo")
     .description(commandTree.summary)
     .version(version(), "-V, --version")
     .showHelpAfterError("(--help lists the flags)");
-  await addCommands(
-    program,
-    commandTree,
-    args.filter((arg) => arg !== "help"),
-  );
+  const words = args.filter((arg) => arg !== "help");
+  const meant = foreignCommands[words[0] ?? ""];
+  if (meant !== undefined)
+    throw new OctavoError("invalid_option", `there is no octavo ${words[0]}: ${meant}`, { param: "command" });
+  await addCommands(program, commandTree, words);
   return program;
 }
 

@@ -36,6 +36,11 @@ export interface GenerationRequest {
   readonly promptTokens: Int32Array;
   readonly params: SamplingParams;
   /**
+   * Output that another engine gave for the same request, from the first token on: it is taken as it is, delivered again, and
+   * generation goes on behind it, as after a preemption. Only for one sequence; no logprobs or digests are given of it.
+   */
+  readonly emittedTokens?: Int32Array | undefined;
+  /**
    * The grammar of the output, made by this engine's `compileGrammar`. A sequence ends with `stop` as soon as nothing can
    * follow its text, even before `minTokens`.
    */

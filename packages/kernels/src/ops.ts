@@ -16,13 +16,17 @@ export interface RopeSpec {
   readonly attentionFactor: number;
   /** `neox` rotates (i, i + d/2), `interleaved` rotates (2i, 2i + 1). */
   readonly layout: "neox" | "interleaved";
+  /** Multiplies cos and sin further by 1 + beta * ln(1 + floor(position / every)), which sharpens attention as texts grow (Llama 4). */
+  readonly growth?: { readonly beta: number; readonly every: number };
 }
 
 /**
  * Of the gate, which then multiplies up. `clamped_swiglu` is GPT-OSS's: g sigmoid(1.702 g) (u + 1) with g = min(gate, 7) and u = up
  * within [-7, 7].
  */
-export type Activation = "silu" | "gelu" | "gelu_tanh" | "clamped_swiglu";
+export type Activation = "silu" | "gelu" | "gelu_tanh" | "clamped_swiglu" | "sigmoid" | "identity";
+
+export type PlainActivation = Exclude<Activation, "clamped_swiglu">;
 
 /** One expert's gated MLP. `gate` and `up` are `[inner, hidden]`; without `up`, `gate` is a stack of the two, gate above up. */
 export interface ExpertWeights {
@@ -50,6 +54,17 @@ export type Op =
       readonly residual?: BufferRef;
       /** Gemma's (1 + weight). */
       readonly weightOffset?: number;
+    }
+  | {
+      /** (x - mean) / sqrt(variance + eps) * weight + bias over the whole width (Ba et al., arXiv 1607.06450). */
+      readonly op: "layer_norm";
+      readonly in: BufferRef;
+      readonly weight: Vector;
+      readonly bias?: Vector;
+      readonly out: BufferRef;
+      readonly eps: number;
+      /** First add `in` into this buffer, then normalise the sum. */
+      readonly residual?: BufferRef;
     }
   | {
       readonly op: "linear";
@@ -87,6 +102,8 @@ export type Op =
       readonly out: BufferRef;
       readonly activation: Activation;
     }
+  /** An activation that gates nothing. */
+  | { readonly op: "activation"; readonly on: BufferRef; readonly activation: PlainActivation }
   | {
       /**
        * A mixture of experts. A row goes to the `topK` experts with the highest scores (the lower index where scores are equal);
@@ -105,14 +122,105 @@ export type Op =
     }
   /** Multiplies `on` by the logistic sigmoid of `in`, which is one column wide. */
   | { readonly op: "sigmoid_gate"; readonly in: BufferRef; readonly on: BufferRef }
+  /** on = activation(in) * on, of two equally wide. */
+  | {
+      readonly op: "gate";
+      readonly in: BufferRef;
+      readonly on: BufferRef;
+      readonly activation: Exclude<Activation, "clamped_swiglu">;
+    }
+  /** Runs of `run` columns of `in` go to `first` and `second` in turn. */
+  | {
+      readonly op: "split";
+      readonly in: BufferRef;
+      readonly first: BufferRef;
+      readonly second: BufferRef;
+      readonly run: number;
+    }
+  | RecurrentOp
   | { readonly op: "add"; readonly in: BufferRef; readonly out: BufferRef }
   | { readonly op: "scale"; readonly on: BufferRef; readonly factor: number }
+  | {
+      /**
+       * Each row, or each run of `groupSize` columns of it, rounded to E4M3 times a scale of its own: its largest magnitude / 448. What a
+       * checkpoint with dynamic FP8 activations declares.
+       */
+      readonly op: "round_e4m3";
+      readonly in: BufferRef;
+      readonly out: BufferRef;
+      readonly groupSize?: number;
+    }
+  /** Bounds every value to [-limit, limit]. */
+  | { readonly op: "clamp"; readonly on: BufferRef; readonly limit: number }
   | {
       /** Keeps the rows named by the plan's `outputTokens`; later ops run on those alone. */
       readonly op: "gather";
       readonly in: BufferRef;
       readonly out: BufferRef;
     };
+
+/**
+ * An op that keeps something of every token of a sequence, in a slot of state (see `StateSpec`). `state` numbers the program's recurrent
+ * ops from 0.
+ */
+export type RecurrentOp =
+  | {
+      /** out[t] = activation(bias + sum over i of weight[channel][i] * in[t - taps + 1 + i]); zeros stand before the first token. */
+      readonly op: "convolution";
+      readonly state: number;
+      readonly in: BufferRef;
+      readonly out: BufferRef;
+      /** `[width, taps]` */
+      readonly weight: Vector;
+      readonly bias?: Vector;
+      readonly activation?: "silu";
+    }
+  | (Recurrence & {
+      /**
+       * The gated delta rule (arXiv 2412.06464). With q and k of each head normalised to length 1 and q divided by sqrt(keyDim), state
+       * S `[keyDim, valueDim]`, decay d = e^(-rate softplus(decay + stepBias)) and b = sigmoid(strength):
+       * S = d S + k (b (v - d S^T k))^T, out = S^T q.
+       */
+      readonly op: "gated_delta_rule";
+      readonly q: BufferRef;
+      readonly k: BufferRef;
+      readonly v: BufferRef;
+      /** Per head. */
+      readonly decay: BufferRef;
+      readonly strength: BufferRef;
+      /** Head h has key head h / (numHeads / numKeyHeads), or h % numKeyHeads. */
+      readonly keyHeads: "grouped" | "tiled";
+    })
+  | (Recurrence & {
+      /**
+       * Mamba-2's state space (arXiv 2405.21060). With the step s = softplus(step + stepBias) within its bounds and
+       * d = e^(-rate s): S = d S + b (s x)^T, out = S^T c + skip x.
+       */
+      readonly op: "state_space";
+      readonly c: BufferRef;
+      readonly b: BufferRef;
+      readonly x: BufferRef;
+      /** Per head. */
+      readonly step: BufferRef;
+      readonly skip: Vector;
+      readonly leastStep?: number;
+      readonly mostStep?: number;
+    });
+
+interface Recurrence {
+  readonly state: number;
+  readonly out: BufferRef;
+  readonly numHeads: number;
+  /** Divides numHeads. */
+  readonly numKeyHeads: number;
+  /** A multiple of 4. */
+  readonly keyDim: number;
+  readonly valueDim: number;
+  /** Per head; its rate is e^decayRate, or -decayRate. */
+  readonly decayRate: Vector;
+  readonly rateForm: "log" | "negative";
+  readonly stepBias: Vector;
+}
 
 export interface ProgramSpec {
   /** Widths of the activation buffers. */

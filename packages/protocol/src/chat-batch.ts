@@ -3,7 +3,7 @@ import { chatMessages } from "./chat-messages.js";
 import { chatCompletionRequest } from "./chat.js";
 import { isFalse, listOf, requestLimits, unsupported } from "./fields.js";
 
-const notesAndFaults = ["include_serving_record", "include_logits_digest", "faults"];
+const notesAndFaults = ["include_serving_record", "include_logits_digest", "faults", "emitted_token_ids"];
 
 const isHarmlessWish = (value: unknown): boolean =>
   typeof value === "object" &&
@@ -20,7 +20,7 @@ export const chatBatchRequest = z.object({
   stream: unsupported("a batch is answered at once", isFalse),
   stream_options: unsupported("a batch is answered at once"),
   octavo: unsupported(
-    "a batch has no serving records (ask /v1/requests for them), gives no digests and takes no faults",
+    "a batch has no serving records (ask /v1/requests for them), gives no digests, takes no faults and continues no answers",
     isHarmlessWish,
   ),
   return_prompt_text: unsupported("a batch does not repeat prompts; ask for one conversation's", isFalse),

@@ -26,6 +26,7 @@ export const errorCodes = {
   overloaded: { status: 503, type: "ServiceUnavailableError", retryable: true },
   shutting_down: { status: 503, type: "ServiceUnavailableError", retryable: true },
   deadline_exceeded: { status: 504, type: "GatewayTimeoutError", retryable: true },
+  output_invalid: { status: 502, type: "BadGatewayError", retryable: true },
   engine_failed: { status: 503, type: "ServiceUnavailableError", retryable: true },
   // artifacts and the machine; met at start-up more often than over HTTP
   artifact_not_found: { status: 404, type: "NotFoundError", retryable: false },
@@ -43,6 +44,20 @@ export const errorCodes = {
   judge_failed: { status: 502, type: "BadGatewayError", retryable: true },
   target_unreachable: { status: 502, type: "BadGatewayError", retryable: true },
   runner_unavailable: { status: 503, type: "ServiceUnavailableError", retryable: true },
+  // the gateway
+  guardrail_blocked: { status: 400, type: "BadRequestError", retryable: false },
+  permission_denied: { status: 403, type: "PermissionDeniedError", retryable: false },
+  rate_limit_exceeded: { status: 429, type: "RateLimitError", retryable: true },
+  budget_exceeded: { status: 429, type: "RateLimitError", retryable: false },
+  target_rate_limited: { status: 429, type: "RateLimitError", retryable: true },
+  target_rejected: { status: 400, type: "BadRequestError", retryable: false },
+  target_failed: { status: 502, type: "BadGatewayError", retryable: true },
+  target_answer_invalid: { status: 502, type: "BadGatewayError", retryable: true },
+  stream_interrupted: { status: 502, type: "BadGatewayError", retryable: true },
+  target_timeout: { status: 504, type: "GatewayTimeoutError", retryable: true },
+  no_target: { status: 503, type: "ServiceUnavailableError", retryable: true },
+  guardrail_unavailable: { status: 503, type: "ServiceUnavailableError", retryable: true },
+  store_unavailable: { status: 503, type: "ServiceUnavailableError", retryable: true },
 } as const satisfies Record<string, ErrorTraits>;
 
 interface ErrorTraits {

@@ -291,4 +291,7 @@ export const octavoTerms = z.strictObject({
   ...octavoFields.shape,
   include_serving_record: unsupported(hasNoPlace, isFalse),
   include_logits_digest: unsupported(hasNoPlace, isFalse),
+  emitted_token_ids: unsupported(
+    "answers of this API are not continued; ask /v1/chat/completions or /v1/completions",
+  ),
 });

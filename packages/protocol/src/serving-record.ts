@@ -29,6 +29,11 @@ export const octavoFields = z.strictObject({
   ttft_timeout_ms: timeoutMs.nullish(),
   timeout_ms: timeoutMs.nullish(),
   faults: faultFields.nullish(),
+  /**
+   * The output that another server gave for the same request, all but its last token: it is sent again and continued. With the
+   * same `seed` the answer is the one that the other server would have given.
+   */
+  emitted_token_ids: z.array(atToken).min(1).max(1_000_000).nullish(),
 });
 
 export type OctavoFields = z.output<typeof octavoFields>;

@@ -266,6 +266,29 @@ export const serverOptions = {
       "share of the traces begun here that is kept",
       { min: 0, max: 1, default: 1 },
     ),
+    /** `redacted`: secrets and personal data that have a known form are replaced by their kind. */
+    traceContent: option.choice(
+      ["none", "redacted", "full"],
+      "--trace-content <what>",
+      "keep prompts and answers on spans; redacted: without secrets and personal data of known forms",
+      { default: "none" },
+    ),
+    traceContentSampleRatio: option.number(
+      "--trace-content-sample-ratio <share>",
+      "share of the kept traces that has content",
+      { min: 0, max: 1, default: 1 },
+    ),
+    /** Empty: of all. */
+    traceContentTenants: option.texts(
+      "--trace-content-tenants <tenant...>",
+      "keep content of these tenants only; default: the one of requests that name none",
+      { default: [], defaultText: "all" },
+    ),
+    traceContentMaxCharacters: option.integer(
+      "--trace-content-max-characters <n>",
+      "characters of content kept of a request",
+      { min: 1, max: 16_777_216, default: 65_536 },
+    ),
   }),
   ...inGroup("Alerts", {
     enableDetectors: option.toggle("--no-detectors", "do not watch latencies, cache and tenants", {

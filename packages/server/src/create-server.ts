@@ -17,7 +17,7 @@ import { Meter } from "./account/meter.js";
 import type { MeteringLog } from "./account/metering-log.js";
 import { HttpMetrics } from "./metrics/http-metrics.js";
 import { registerProcessMetrics } from "./metrics/process-metrics.js";
-import { Registry } from "./metrics/registry.js";
+import { Registry } from "@octavo/tracing/prometheus";
 import { serverRoutes } from "./routes/endpoints.js";
 import { servedNames } from "./served-names.js";
 import { Service } from "./service.js";

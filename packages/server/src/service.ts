@@ -23,11 +23,11 @@ import type { ApiKeys } from "./http/api-keys.js";
 import type { RequestContext } from "./http/request-context.js";
 import type { HttpMetrics } from "./metrics/http-metrics.js";
 import { type OutputFormats, resolveFormats } from "@octavo/text/parsers/registry";
-import type { Registry } from "./metrics/registry.js";
+import type { Registry } from "@octavo/tracing/prometheus";
 import type { TenantResolver } from "./tenants/tenant-resolver.js";
 import { servedNames } from "./served-names.js";
 import { serverVersion } from "./version.js";
-import { invalidField, unsupportedField } from "./generation/refusal.js";
+import { invalidField, unsupportedField } from "@octavo/protocol/refusal";
 
 /** The model, or one of its adapters. */
 export interface ServedModel {

@@ -11,6 +11,7 @@ it("exports these values and no others", () => {
     "OtlpMetricsExporter",
     "ServerMetrics",
     "Tracing",
+    "captureContent",
     "checkOtlpEndpoint",
     "childContext",
     "conventionNames",

@@ -13,6 +13,7 @@ export {
   type ConventionName,
 } from "./conventions/convention.js";
 export { requestFacts } from "./openai/request-facts.js";
+export { captureContent, type CaptureBounds, type WireExchange } from "./openai/capture-content.js";
 export type { CallKind } from "./openai/call-kind.js";
 export { EvaluationExporter, type EvaluationExporterOptions } from "./evaluation/evaluation-exporter.js";
 export type { EvaluationResult } from "./evaluation/evaluation-result.js";

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { LLM } from "@octavo/engine";
 import { runMeasured } from "../run/measured-process.js";
-import { checkAnswer, type PeerAnswer } from "./near-tie.js";
+import { checkAnswer, checkUnscoredAnswer, type PeerAnswer } from "./near-tie.js";
 
 const script = fileURLToPath(new URL("../../../../tools/oracle/run-llama-cpp.mjs", import.meta.url));
 
@@ -27,6 +27,14 @@ export async function checkPeerAnswer(modelPath: string, answer: PeerAnswer): Pr
     maxTokens: 1,
     promptLogprobs: 1,
   });
+  if (answer.top.length === 0) {
+    const scores = greedy.map((_, step) => forced.promptLogprobs?.[prompt.length + step]);
+    checkUnscoredAnswer(
+      greedy,
+      scores.map((scored) => (scored?.top[0]?.logprob ?? 0) - (scored?.logprob ?? -Infinity)),
+    );
+    return;
+  }
   const choices = greedy.map((token, step) => {
     const scored = forced.promptLogprobs?.[prompt.length + step];
     return scored?.rank === 1 ? token : (scored?.top[0]?.token ?? -1);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { alignSteps } from "./llama-server-answer.js";
-import { checkAnswer, type PeerAnswer } from "./near-tie.js";
+import { checkAnswer, checkUnscoredAnswer, type PeerAnswer } from "./near-tie.js";
 
 const answer: PeerAnswer = {
   prompt: [1],
@@ -55,4 +55,14 @@ test("llama-server's probabilities find their steps where some are left out", ()
     [[4, -0.5]],
     [[7, -0.5]],
   ]);
+});
+
+test("a peer that tells no probabilities is held to Octavo's", () => {
+  assert.doesNotThrow(() => checkUnscoredAnswer([5, 6], [0, 0.4]));
+  assert.throws(() => checkUnscoredAnswer([5, 6], [0, 0.6]), {
+    code: "engine_failed",
+    message: /step 1.*0\.60/,
+  });
+  assert.throws(() => checkUnscoredAnswer([5], [Number.POSITIVE_INFINITY]), { code: "engine_failed" });
+  assert.throws(() => checkUnscoredAnswer([], []), { code: "engine_failed" });
 });

@@ -23,6 +23,21 @@ export function checkAnswer(answer: PeerAnswer, greedy: readonly number[], choic
   for (const step of answer.greedy.keys()) checkNearTie(answer, step, choices[step]);
 }
 
+/**
+ * The same for a peer that tells no probabilities: `gaps` are, by Octavo's, how many nats each of the peer's tokens lies below the
+ * best one. Throws `engine_failed` where one is no near tie.
+ */
+export function checkUnscoredAnswer(greedy: readonly number[], gaps: readonly number[]): void {
+  if (greedy.length === 0)
+    throw new OctavoError("engine_failed", "the peer answered nothing; nothing is timed");
+  const step = gaps.findIndex((gap) => !(gap <= NEAR_TIE_NATS));
+  if (step < 0) return;
+  throw new OctavoError(
+    "engine_failed",
+    `step ${step}: the peer chose ${greedy[step]}, which Octavo puts ${gaps[step]?.toFixed(2)} nats below its best; nothing is timed`,
+  );
+}
+
 function checkNearTie({ top }: PeerAnswer, step: number, token: number | undefined): void {
   const best = top[step] ?? [];
   if (best.length === 0) return;

@@ -11,6 +11,8 @@ export type Job =
     }
   | {
       readonly kind: "shared-prefix";
+      /** In the contender's own process, or through its server. */
+      readonly through: "library" | "http";
       readonly streams: number;
       readonly prefixTokens: number;
       readonly promptTokens: number;
@@ -75,5 +77,7 @@ export interface Contender {
   supports(job: Job): boolean;
   /** What a job needs to be there, made once before the first measurement. */
   prepare?(job: Job, context: MeasureContext): Promise<void>;
+  /** How it runs now, where it has several ways (flash attention, the type of keys and values). */
+  setting?(): string;
   measure(job: Job, context: MeasureContext): Promise<Measurement>;
 }

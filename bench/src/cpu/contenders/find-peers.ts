@@ -4,6 +4,7 @@ import type { CpuOptions } from "../flags.js";
 import type { Contender } from "./contender.js";
 import { hasServer, llamaCpp } from "./llama-cpp.js";
 import { findNodeLlamaCpp } from "./node-llama-cpp.js";
+import { openvino, pythonPeer, pythonPeerVersion, vllm } from "./python-peers.js";
 
 export interface Peers {
   readonly native: readonly Contender[];
@@ -11,17 +12,22 @@ export interface Peers {
   readonly avx2: readonly Contender[];
   /** What they call themselves. */
   readonly versions: Readonly<Record<string, string>>;
+  readonly openvinoPython: string | undefined;
   /** Where there is a llama-server, whose answers are checked. */
   readonly serverFolder: string | undefined;
 }
 
 /** The peers that are here; says which are not, and how they would be found. */
 export function findPeers(options: CpuOptions, say: (text: string) => void): Peers {
-  const { llamaCppFolder, llamaCppAvx2Folder } = options;
-  const nodeLlamaCpp = options.withNodeLlamaCpp ? findNodeLlamaCpp() : undefined;
+  const { llamaCppFolder, llamaCppAvx2Folder, openvinoPython, vllmPython, isTuned } = options;
+  const inPython = [[openvino, openvinoPython] as const, [vllm, vllmPython] as const].flatMap(
+    ([peer, python]) => (python === undefined ? [] : [[peer, python] as const]),
+  );
+  const nodeLlamaCpp = options.withNodeLlamaCpp ? findNodeLlamaCpp(isTuned) : undefined;
   const native = [
-    ...(llamaCppFolder === undefined ? [] : [llamaCpp(llamaCppFolder)]),
+    ...(llamaCppFolder === undefined ? [] : [llamaCpp(llamaCppFolder, isTuned)]),
     ...(nodeLlamaCpp === undefined ? [] : [nodeLlamaCpp.contender]),
+    ...inPython.map(([peer, python]) => pythonPeer(peer, python, isTuned)),
   ];
   if (llamaCppFolder === undefined)
     say("llama.cpp is left out: name the folder of its tools with --llama-cpp");
@@ -38,11 +44,13 @@ export function findPeers(options: CpuOptions, say: (text: string) => void): Pee
   }
   return {
     native,
-    avx2: llamaCppAvx2Folder === undefined ? [] : [llamaCpp(llamaCppAvx2Folder)],
+    avx2: llamaCppAvx2Folder === undefined ? [] : [llamaCpp(llamaCppAvx2Folder, isTuned)],
     versions: {
       ...(llamaCppFolder !== undefined && { "llama.cpp": llamaCppVersion(llamaCppFolder) }),
       ...(nodeLlamaCpp !== undefined && { "node-llama-cpp": nodeLlamaCpp.version }),
+      ...Object.fromEntries(inPython.map(([peer, python]) => [peer.name, pythonPeerVersion(peer, python)])),
     },
+    openvinoPython,
     serverFolder: llamaCppFolder !== undefined && hasServer(llamaCppFolder) ? llamaCppFolder : undefined,
   };
 }

@@ -5,7 +5,8 @@ import { median } from "../../support/median.js";
 import { runMeasured } from "../run/measured-process.js";
 import type { Contender, Job, MeasureContext, Measurement } from "./contender.js";
 import { roomPerClient } from "./octavo-server.js";
-import { measureServer, type ServerJob, type ServerProcess } from "./served.js";
+import { measureServer, measureShared, type ServerJob, type ServerProcess } from "./served.js";
+import { type PeerSetting, tuned } from "./tuned.js";
 
 const PORT = 18_091;
 const MAX_ATTEMPTS = 4;
@@ -15,53 +16,69 @@ export function hasServer(folder: string): boolean {
   return existsSync(join(folder, programs.server));
 }
 
+/** Flash attention and the type of cached keys and values decide its speed, differently on every machine. */
+const settings: readonly PeerSetting<readonly string[]>[] = [
+  { name: "defaults", value: [] },
+  { name: "-fa off", value: ["-fa", "off"] },
+  { name: "bf16 KV", value: ["-ctk", "bf16", "-ctv", "bf16"] },
+  { name: "-fa off, bf16 KV", value: ["-fa", "off", "-ctk", "bf16", "-ctv", "bf16"] },
+  { name: "-fa on, q8_0 KV", value: ["-fa", "on", "-ctk", "q8_0", "-ctv", "q8_0"] },
+];
+
+/** Where the tools are, and the flags that all of them are given. */
+interface Install {
+  readonly folder: string;
+  readonly flags: readonly string[];
+}
+
 /** llama.cpp's own tools in a folder; its shared libraries may lie beside them. What needs a server is left out without one. */
-export function llamaCpp(folder: string): Contender {
+export function llamaCpp(folder: string, isTuned: boolean): Contender {
   for (const program of [programs.bench, programs.batched]) {
     if (!existsSync(join(folder, program))) {
       throw new OctavoError("invalid_option", `there is no ${program} in ${folder}`, { param: "llama-cpp" });
     }
   }
-  const env = libraryPath(folder);
-  return {
+  return tuned({
     name: "llama.cpp",
-    supports: ({ kind }) =>
-      kind === "server" || kind === "shared-prefix" ? hasServer(folder) : kind !== "waiting",
-    async measure(job, context) {
+    settings: isTuned ? settings : settings.slice(0, 1),
+    supports: (job) =>
+      job.kind === "server" || job.kind === "shared-prefix"
+        ? hasServer(folder) && !(job.kind === "shared-prefix" && job.through === "library")
+        : job.kind !== "waiting",
+    async measure(job, context, flags) {
+      const install = { folder, flags };
       switch (job.kind) {
         case "prefill":
-          return await prefill(folder, job, context, env);
+          return await prefill(install, job, context);
         case "decode":
-          return await decode(folder, job, context, env);
+          return await decode(install, job, context);
         case "first-token":
-          return await firstToken(folder, job.promptTokens, context, env);
+          return await firstToken(install, job.promptTokens, context);
         case "memory":
-          return await memory(folder, job, context, env);
+          return await memory(install, job, context);
         case "server":
-          return await measureServer(llamaServer(folder, job, context, env), job);
+          return await measureServer(llamaServer(install, job, context), job);
         case "shared-prefix":
-          return await sharedOverHttp(folder, job, context, env);
+          return await measureShared(job, (load) => llamaServer(install, load, context));
         case "waiting":
           throw new OctavoError("invalid_option", "llama.cpp's tools have no queue to measure");
       }
     },
-  };
+  });
 }
 
-function libraryPath(folder: string): Env {
+/** The environment in which a folder's programs find the libraries beside them. */
+function libraryPath(folder: string): Readonly<Record<string, string>> {
   return { LD_LIBRARY_PATH: folder };
 }
 
-type Env = Readonly<Record<string, string>>;
-
 /** One pass over the prompt per round, logits of the last token alone. */
 async function prefill(
-  folder: string,
+  install: Install,
   { promptTokens, rounds }: Extract<Job, { kind: "prefill" }>,
   context: MeasureContext,
-  env: Env,
 ): Promise<Measurement> {
-  const lines = await batched(folder, context, env, {
+  const lines = await batched(install, context, {
     context: contextOf(promptTokens),
     prompts: Array.from({ length: rounds }, () => promptTokens),
     newTokens: 1,
@@ -75,15 +92,13 @@ async function prefill(
  * nothing for the decode steps and saves minutes.
  */
 async function decode(
-  folder: string,
+  install: Install,
   { streams, promptTokens, newTokens }: Extract<Job, { kind: "decode" }>,
   context: MeasureContext,
-  env: Env,
 ): Promise<Measurement> {
   const lines = await batched(
-    folder,
+    install,
     context,
-    env,
     { context: streams * contextOf(promptTokens + newTokens), prompts: [promptTokens], newTokens, streams },
     ["-no-kvu", "-pps"],
   );
@@ -95,10 +110,9 @@ async function decode(
 
 /** From start to end of a process that loads the model and runs one short prompt, without llama-bench's warm-up. */
 async function firstToken(
-  folder: string,
+  { folder }: Install,
   promptTokens: number,
   { model, threads }: MeasureContext,
-  env: Env,
 ): Promise<Measurement> {
   const record = await runMeasured({
     command: join(folder, programs.bench),
@@ -117,16 +131,15 @@ async function firstToken(
       "-o",
       "jsonl",
     ],
-    env,
+    env: libraryPath(folder),
   });
   return { firstTokenMs: record.wallMs };
 }
 
 async function memory(
-  folder: string,
+  { folder }: Install,
   { promptTokens, newTokens }: Extract<Job, { kind: "memory" }>,
   context: MeasureContext,
-  env: Env,
 ): Promise<Measurement> {
   const record = await runMeasured({
     command: join(folder, programs.batched),
@@ -136,7 +149,7 @@ async function memory(
       newTokens,
       streams: 1,
     }),
-    env,
+    env: libraryPath(folder),
   });
   return {
     ...(record.peakBytes !== undefined && { peakBytes: record.peakBytes }),
@@ -144,31 +157,10 @@ async function memory(
   };
 }
 
-/** All streams at once against llama-server: the only one of its tools that takes prompts with a common beginning. */
-async function sharedOverHttp(
-  folder: string,
-  of: Extract<Job, { kind: "shared-prefix" }>,
-  context: MeasureContext,
-  env: Env,
-): Promise<Measurement> {
-  const job: ServerJob = {
-    kind: "server",
-    clients: of.streams,
-    requests: of.streams,
-    requestsPerSecond: undefined,
-    sharedTokens: of.prefixTokens,
-    inputTokens: of.promptTokens - of.prefixTokens,
-    outputTokens: of.newTokens,
-  };
-  const measured = await measureServer(llamaServer(folder, job, context, env), job);
-  return { endToEndTokensPerSecond: measured.serverTokensPerSecond ?? Number.NaN };
-}
-
 export function llamaServer(
-  folder: string,
+  { folder, flags }: Install,
   job: ServerJob,
   { model, threads }: MeasureContext,
-  env: Env = libraryPath(folder),
 ): ServerProcess {
   return {
     command: join(folder, programs.server),
@@ -187,8 +179,9 @@ export function llamaServer(
       "127.0.0.1",
       "--port",
       String(PORT),
+      ...flags,
     ],
-    env,
+    env: libraryPath(folder),
     baseUrl: `http://127.0.0.1:${PORT}`,
     healthUrl: `http://127.0.0.1:${PORT}/health`,
   };
@@ -207,16 +200,15 @@ interface BatchedRun {
 }
 
 async function batched(
-  folder: string,
+  { folder, flags }: Install,
   context: MeasureContext,
-  env: Env,
   run: BatchedRun,
   more: readonly string[] = [],
 ): Promise<readonly Readonly<Record<string, unknown>>[]> {
   const spec = {
     command: join(folder, programs.batched),
-    args: [...batchedArgs(context, run), ...more],
-    env,
+    args: [...batchedArgs(context, run), ...more, ...flags],
+    env: libraryPath(folder),
   };
   // It prints from a thread that is not waited for at its end (common/log.cpp), so its last lines may be lost.
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {

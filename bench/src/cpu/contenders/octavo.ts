@@ -1,7 +1,7 @@
 import { open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { packedFolder } from "../models/packed-folder.js";
-import { measureServer } from "./served.js";
+import { measureServer, measureShared } from "./served.js";
 import type { Contender, Job, MeasureContext, Measurement } from "./contender.js";
 import { octavoServer } from "./octavo-server.js";
 import { measureInWorker } from "./worker.js";
@@ -17,6 +17,9 @@ export const octavo: Contender = {
   },
   async measure(job: Job, context: MeasureContext): Promise<Measurement> {
     if (job.kind === "server") return await measureServer(octavoServer(job, context), job);
+    if (job.kind === "shared-prefix" && job.through === "http") {
+      return await measureShared(job, (load) => octavoServer(load, context));
+    }
     return await measureInWorker("octavo-worker.js", job, context);
   },
 };

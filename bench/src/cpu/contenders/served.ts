@@ -66,6 +66,24 @@ export async function measureServer(server: ServerProcess, job: ServerJob): Prom
   });
 }
 
+/** All streams at once over HTTP, with prompts that begin with the same tokens. */
+export async function measureShared(
+  of: Extract<Job, { kind: "shared-prefix" }>,
+  serverFor: (job: ServerJob) => ServerProcess,
+): Promise<Measurement> {
+  const job: ServerJob = {
+    kind: "server",
+    clients: of.streams,
+    requests: of.streams,
+    requestsPerSecond: undefined,
+    sharedTokens: of.prefixTokens,
+    inputTokens: of.promptTokens - of.prefixTokens,
+    outputTokens: of.newTokens,
+  };
+  const { serverTokensPerSecond = Number.NaN } = await measureServer(serverFor(job), job);
+  return { endToEndTokensPerSecond: serverTokensPerSecond };
+}
+
 async function untilHealthy(
   server: ServerProcess,
   hasEnded: () => boolean,

@@ -12,17 +12,32 @@ export interface WorkerTask {
   readonly threads: number;
   /** The module to import, for a peer. */
   readonly peerModule?: string;
+  /** Options of the peer's own, as its settings have them. */
+  readonly peerOptions?: object;
 }
 
 /** A line a worker prints at its first token. */
 export const FIRST_TOKEN = "first-token";
 
-/** Runs a job in a fresh Node process; the worker's last line is its measurement as JSON. */
+type PeerTask = Pick<WorkerTask, "peerModule" | "peerOptions">;
+
+/** Runs a job in a fresh Node process. */
 export async function measureInWorker(
   script: string,
   job: Job,
+  context: MeasureContext,
+  peer: PeerTask = {},
+): Promise<Measurement> {
+  const path = fileURLToPath(new URL(`../workers/${script}`, import.meta.url));
+  return await measureWith({ command: process.execPath, script: path }, job, context, peer);
+}
+
+/** Runs a job in a fresh process of an interpreter; the worker's last line is its measurement as JSON. */
+export async function measureWith(
+  { command, script }: { readonly command: string; readonly script: string },
+  job: Job,
   { model, threads, env }: MeasureContext,
-  peerModule?: string,
+  peer: PeerTask,
 ): Promise<Measurement> {
   const task: WorkerTask = {
     job,
@@ -30,11 +45,10 @@ export async function measureInWorker(
     vocabSize: model.shape.vocabSize,
     contextLength: model.shape.contextLength,
     threads,
-    ...(peerModule !== undefined && { peerModule }),
+    ...peer,
   };
-  const worker = fileURLToPath(new URL(`../workers/${script}`, import.meta.url));
   const record = await runMeasured(
-    { command: process.execPath, args: [worker, JSON.stringify(task)], env },
+    { command, args: [script, JSON.stringify(task)], env },
     (line) => line === FIRST_TOKEN,
   );
   return {

@@ -33,7 +33,7 @@ describe("generated model files", () => {
     const { mtimeMs } = statSync(path);
     modelFile(folder, "tiny", "q4_0", () => assert.fail("written again"));
     assert.equal(statSync(path).mtimeMs, mtimeMs);
-    assert.ok(readdirSync(folder).every((name) => name.endsWith(".gguf")));
+    assert.ok(readdirSync(folder).every((name) => !name.endsWith(".new")));
   });
 
   test("the folder follows the environment", () => {

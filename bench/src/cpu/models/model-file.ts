@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { encodeTestHeader } from "@octavo/artifacts/testing/write-gguf";
 import { type GgufValue } from "@octavo/artifacts/gguf/write-header";
+import { writeConfig } from "./config-folder.js";
 import { randomTensor } from "./random-blocks.js";
 import { type FileType, fileTypeId } from "./quantisation-mix.js";
 import { type BenchShape, modelShapes, type ShapeName } from "./shapes.js";
@@ -42,6 +43,7 @@ export function modelFile(
     mkdirSync(folder, { recursive: true });
     writeModel(path, shape, type, tensors);
   }
+  writeConfig(path, shape);
   return {
     path,
     shape,

@@ -13,6 +13,8 @@ export interface CaseResult {
   readonly octavo: number;
   readonly peerName?: string;
   readonly peer?: number;
+  /** The setting with which the peer was fastest. */
+  readonly peerSetting?: string;
   /** octavo / peer */
   readonly ratio?: number;
   readonly target?: FigureBound;
@@ -76,10 +78,12 @@ export function summariseCase(
     const beside = spec.peers.flatMap((peerName): CaseResult[] => {
       const peers = valuesOf(samples, peerName, figure);
       if (peers.length === 0) return [];
+      const peerSetting = samples.find(({ contender }) => contender === peerName)?.setting;
       const line = {
         ...base,
         peerName,
         peer: median(peers),
+        ...(peerSetting !== undefined && { peerSetting }),
         ratio: base.octavo / median(peers),
         ...limitWith(shareBy(peerName)),
         samples: { octavo: values, peer: peers },

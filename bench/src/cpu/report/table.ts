@@ -6,7 +6,9 @@ export function renderCases(cases: readonly CaseResult[]): string {
   const rows = cases.map((line) => [
     line.name,
     `${number(line.octavo)} ${line.unit}`,
-    line.peer === undefined ? "" : `${line.peerName} ${number(line.peer)}`,
+    line.peer === undefined
+      ? ""
+      : `${line.peerName} ${number(line.peer)}${line.peerSetting === undefined ? "" : ` (${line.peerSetting})`}`,
     line.ratio === undefined ? "" : `${line.ratio.toFixed(2)}x`,
     line.limit?.octavoShare === undefined
       ? ""

@@ -102,3 +102,28 @@ describe("runCase", () => {
     assert.equal(failures.get("broken")?.message, "no");
   });
 });
+
+test("a job may be settled once the contenders are prepared, as a rate is that depends on their capacity", async () => {
+  const seen: unknown[] = [];
+  const watched: Contender = {
+    name: "a",
+    supports: () => true,
+    prepare: (job) => Promise.resolve(void seen.push(["prepare", job])),
+    setting: () => "flash",
+    measure: (job) => {
+      seen.push(["measure", job]);
+      return Promise.resolve({ prefillTokensPerSecond: 1 });
+    },
+  };
+  const asked = { kind: "prefill", promptTokens: 1, rounds: 1 } as const;
+  const settled = { ...asked, promptTokens: 2 };
+  const { samples } = await runCase({
+    ...runOf([watched], [], () => 40, 1),
+    settleJob: () => Promise.resolve(settled),
+  });
+  assert.deepEqual(seen, [
+    ["prepare", asked],
+    ["measure", settled],
+  ]);
+  assert.equal(samples[0]?.setting, "flash");
+});

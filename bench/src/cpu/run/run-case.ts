@@ -6,6 +6,8 @@ import { median } from "../../support/median.js";
 export interface CaseSample {
   readonly contender: string;
   readonly measurement: Measurement;
+  /** How the contender ran, where it has several ways. */
+  readonly setting?: string;
   /** The lower of the limits measured just before and just after. */
   readonly limits: Limits;
 }
@@ -20,6 +22,8 @@ export interface CaseSamples {
 
 export interface MeasuredCase {
   readonly job: Job;
+  /** What is measured instead of `job` once the contenders are prepared for it. */
+  readonly settleJob?: (contenders: readonly Contender[]) => Promise<Job>;
   readonly contenders: readonly Contender[];
   readonly repeats: number;
   readonly context: MeasureContext;
@@ -51,17 +55,19 @@ export async function runCase(run: MeasuredCase): Promise<CaseSamples> {
       done.add(contender.name);
     }
   }
+  const job = (await run.settleJob?.(run.contenders.filter(({ name }) => !done.has(name)))) ?? run.job;
   let before = await run.measureLimits();
   const take = async (contender: Contender): Promise<CaseSample | undefined> => {
     const startMs = performance.now();
     try {
-      const measurement = await contender.measure(run.job, run.context);
+      const measurement = await contender.measure(job, run.context);
       const after = await run.measureLimits();
       if (performance.now() - startMs > LONG_MS) done.add(contender.name);
       const limits = lower(before, after);
       before = after;
       run.bandwidths.push(limits.readGBps);
-      return { contender: contender.name, measurement, limits };
+      const setting = contender.setting?.();
+      return { contender: contender.name, measurement, limits, ...(setting !== undefined && { setting }) };
     } catch (thrown) {
       failures.set(contender.name, OctavoError.from(thrown));
       done.add(contender.name);

@@ -45,6 +45,7 @@ async function sequences(count: number, length: number): Promise<Sequence[]> {
     contextSize: length + 8,
     batchSize,
     threads,
+    ...task.peerOptions,
   });
   return Array.from({ length: count }, () => context.getSequence());
 }

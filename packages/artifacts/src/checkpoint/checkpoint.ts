@@ -13,8 +13,16 @@ export interface TensorInfo {
   readonly byteLength: number;
   /** How a quantised matrix is put together; absent where the bytes at `offset` are the matrix. */
   readonly recipe?: MatrixRecipe;
+  /** How the checkpoint wants what it is multiplied with to be rounded first. */
+  readonly activations?: DeclaredActivations;
   /** Which of the elements at `offset` a vector takes; absent where it takes all. */
   readonly step?: VectorStep;
+}
+
+/** FP8 of the E4M3 kind, with scales of the file (`static`) or of each token's own values, for all of them or for each `groupSize`. */
+export interface DeclaredActivations {
+  readonly scales: "dynamic" | "static";
+  readonly groupSize?: number;
 }
 
 /** A strided view of a vector that interleaves several. */
@@ -78,4 +86,6 @@ export interface Checkpoint {
   readonly generation: GenerationDefaults;
   readonly tensors: ReadonlyMap<string, TensorInfo>;
   readonly tokenizer: TokenizerSource;
+  /** Of a model that takes more than text: its architecture, and how many tensors are not of its text part. */
+  readonly container?: { readonly name: string; readonly skippedTensors: number };
 }

@@ -17,10 +17,10 @@ export function readExperts(
   const { experts } = defaults;
   if (experts === undefined) return {};
   const countKey = config.num_local_experts === undefined ? "num_experts" : "num_local_experts";
-  const sharedIntermediateSize =
-    experts.sharedIntermediateSize === undefined
-      ? undefined
-      : (config.shared_expert_intermediate_size ?? experts.sharedIntermediateSize);
+  const { shared_expert_intermediate_size: qwens, shared_intermediate_size: granites } = config;
+  const sharedSize = qwens ?? granites ?? experts.sharedIntermediateSize;
+  const hasShared = experts.sharedIntermediateSize !== undefined && sharedSize !== 0;
+  const sharedIntermediateSize = hasShared ? sharedSize : undefined;
   return {
     experts: checkExperts(
       path,

@@ -170,9 +170,9 @@ describe("config.json", () => {
     refused({ moe_intermediate_size: 0.5 }, /moe_intermediate_size 0\.5/);
     refused({ decoder_sparse_step: 0 }, /decoder_sparse_step 0/);
     assertRefused(
-      () => read({ ...experts, architectures: ["OlmoeForCausalLM"], clip_qkv: 8 }),
-      "artifact_unsupported",
-      /clip_qkv 8/,
+      () => read({ ...experts, architectures: ["OlmoeForCausalLM"], clip_qkv: -8 }),
+      "artifact_invalid",
+      /clip_qkv -8; a positive number/,
     );
     assertRefused(
       () => read({ ...small, architectures: ["GptOssForCausalLM"], num_key_value_heads: 2, swiglu_limit: 5 }),
@@ -280,6 +280,11 @@ describe("a config.json that cannot be served", () => {
     ["gemma2", { final_logit_softcapping: 0 }, /final_logit_softcapping 0/],
     ["gemma3_text", { rope_local_base_freq: 0 }, /rope_local_base_freq 0/],
     ["granite", { logits_scaling: 0 }, /logits_scaling 0/],
+    ["smollm3", { no_rope_layers: [1, 7] }, /no_rope_layers/],
+    ["smollm3", { no_rope_layer_interval: 0 }, /no_rope_layer_interval/],
+    ["gemma3_text", { sliding_window_pattern: 0 }, /sliding_window_pattern/],
+    ["qwen2", { max_window_layers: -1 }, /max_window_layers/],
+    ["qwen2_moe", { mlp_only_layers: [0.5] }, /mlp_only_layers/],
     ["smollm3", { no_rope_layers: [1] }, /says of 1 layers whether they rotate, but has 2/],
     [
       "phi3",
@@ -287,6 +292,15 @@ describe("a config.json that cannot be served", () => {
         max_position_embeddings: 128,
         original_max_position_embeddings: 64,
         rope_scaling: { type: "longrope", long_factor: [1] },
+      },
+      /without short_factor/,
+    ],
+    [
+      "phi3",
+      {
+        max_position_embeddings: 128,
+        original_max_position_embeddings: 64,
+        rope_scaling: { type: "longrope", long_factor: [1], short_factor: [1] },
       },
       /has 1 rope factors for \d+ frequencies/,
     ],
@@ -320,6 +334,11 @@ describe("a config.json that cannot be served", () => {
     ),
     [{ max_position_embeddings: 0 }, /maxPositionEmbeddings 0/],
     [{ eos_token_id: "</s>" }, /eos_token_id/],
+    [{ eos_token_id: 1e12 }, /eos_token_id/],
+    [{ eos_token_id: [2, 4_194_304] }, /eos_token_id/],
+    [{ eos_token_id: -2 }, /eos_token_id/],
+    [{ bos_token_id: 1.5 }, /bos_token_id/],
+    [{ architectures: [] }, /empty list of architectures/],
     [{ tie_word_embeddings: "yes" }, /tie_word_embeddings/],
     [{ architectures: "LlamaForCausalLM" }, /architectures/],
   ];

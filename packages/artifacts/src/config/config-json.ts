@@ -5,6 +5,7 @@ import type { ModelFamily } from "../program/model-family.js";
 import { modelFamilies } from "../program/registry.js";
 import { readExperts } from "./config-experts.js";
 import { type ConfigJson, configSchema } from "./config-schema.js";
+import { textPart } from "./container-config.js";
 import { checkModelConfig, usablePositions } from "./model-sizes.js";
 import { readRopeScaling } from "./rope-config.js";
 
@@ -13,7 +14,7 @@ import { readRopeScaling } from "./rope-config.js";
  * @throws OctavoError `artifact_invalid` or `artifact_unsupported`
  */
 export function readConfigJson(path: string, json: unknown, dtype: ModelConfig["dtype"]): ModelConfig {
-  const config = parseForm(path, json, configSchema);
+  const config = parseForm(path, textPart(json)?.json ?? json, configSchema);
   const family = findFamily(path, config);
   const { architecture, defaults, biases } = family;
   const hiddenSize = config.hidden_size ?? defaults.hiddenSize;
@@ -24,7 +25,8 @@ export function readConfigJson(path: string, json: unknown, dtype: ModelConfig["
   const maxPositionEmbeddings = config.max_position_embeddings ?? defaults.maxPositionEmbeddings;
   const layered = config.rope_parameters ?? undefined;
   const rope = layered?.full_attention ?? layered ?? config.rope_scaling ?? undefined;
-  const partial = rope?.partial_rotary_factor ?? config.partial_rotary_factor ?? 1;
+  const partial =
+    rope?.partial_rotary_factor ?? config.partial_rotary_factor ?? defaults.partialRotaryFactor ?? 1;
   const scaling = readRopeScaling(path, rope, maxPositionEmbeddings, config.original_max_position_embeddings);
   const bias = (rule: boolean | "config", given: boolean | null | undefined): boolean =>
     rule === "config" ? (given ?? false) : rule;
@@ -72,6 +74,7 @@ export function toIds(value: number | readonly number[] | null | undefined): rea
 }
 
 function findFamily(path: string, config: ConfigJson): ModelFamily {
+  if (config.architectures?.length === 0) throw artifactInvalid(path, "has an empty list of architectures");
   const name = config.architectures?.[0];
   const { model_type: type } = config;
   const family = modelFamilies.find(({ architecture, modelType }) =>

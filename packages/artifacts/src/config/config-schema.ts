@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { largestVocabulary } from "./model-sizes.js";
 
 /**
  * `rope_scaling` (before transformers 5, with the base beside it) and `rope_parameters` (since, with the base inside).
@@ -18,6 +19,7 @@ const ropeParametersSchema = z.looseObject({
   beta_slow: z.number().nullish(),
   mscale: z.number().nullish(),
   mscale_all_dim: z.number().nullish(),
+  llama_4_scaling_beta: z.number().nullish(),
   truncate: z.boolean().nullish(),
   short_factor: z.array(z.number()).max(4096).nullish(),
   long_factor: z.array(z.number()).max(4096).nullish(),
@@ -25,7 +27,17 @@ const ropeParametersSchema = z.looseObject({
 
 export type RopeParameters = z.infer<typeof ropeParametersSchema>;
 
-const tokenIds = z.union([z.number().int(), z.array(z.number().int()).max(1024)]);
+/** Placeholders such as -1 stand for none; beyond the largest vocabulary there is nothing that a number could mean. */
+const tokenId = z
+  .number()
+  .int()
+  .min(-1)
+  .max(largestVocabulary - 1);
+export const tokenIds = z.union([tokenId, z.array(tokenId).max(1024)]);
+
+/** A layer's place in the model, or the distance between layers of a kind. */
+const layerNumber = z.number().int().min(0).max(1_048_576);
+const layerInterval = z.number().int().min(1).max(1_048_576);
 
 /** Of one kind, or since transformers 5 of each kind of layer. */
 const layeredRopeSchema = ropeParametersSchema.extend({
@@ -45,9 +57,12 @@ export const configSchema = z.looseObject({
   num_key_value_heads: z.number().nullish(),
   head_dim: z.number().nullish(),
   rms_norm_eps: z.number().nullish(),
+  layer_norm_eps: z.number().nullish(),
   max_position_embeddings: z.number().nullish(),
   tie_word_embeddings: z.boolean().nullish(),
   attention_bias: z.boolean().nullish(),
+  attention_out_bias: z.boolean().nullish(),
+  use_bias: z.boolean().nullish(),
   mlp_bias: z.boolean().nullish(),
   hidden_act: z.string().nullish(),
   hidden_activation: z.string().nullish(),
@@ -58,8 +73,9 @@ export const configSchema = z.looseObject({
   partial_rotary_factor: z.number().nullish(),
   use_sliding_window: z.boolean().nullish(),
   sliding_window: z.number().nullish(),
-  max_window_layers: z.number().nullish(),
-  sliding_window_pattern: z.number().nullish(),
+  max_window_layers: layerNumber.nullish(),
+  /** A number, or letters that stand for a repeated run of layers, "L" for those with a window (EXAONE 4). */
+  sliding_window_pattern: z.union([layerInterval, z.string().regex(/^[LG]{1,64}$/)]).nullish(),
   rope_local_base_freq: z.number().nullish(),
   query_pre_attn_scalar: z.number().nullish(),
   attn_logit_softcapping: z.number().nullish(),
@@ -68,8 +84,9 @@ export const configSchema = z.looseObject({
   residual_multiplier: z.number().nullish(),
   attention_multiplier: z.number().nullish(),
   logits_scaling: z.number().nullish(),
-  no_rope_layers: z.array(z.number()).max(1024).nullish(),
-  no_rope_layer_interval: z.number().nullish(),
+  logit_scale: z.number().nullish(),
+  no_rope_layers: z.array(z.number().int().min(0).max(1)).max(1024).nullish(),
+  no_rope_layer_interval: layerInterval.nullish(),
   qkv_bias: z.boolean().nullish(),
   clip_qkv: z.number().nullish(),
   swiglu_limit: z.number().nullish(),
@@ -79,9 +96,16 @@ export const configSchema = z.looseObject({
   num_experts_per_tok: z.number().nullish(),
   moe_intermediate_size: z.number().nullish(),
   shared_expert_intermediate_size: z.number().nullish(),
+  shared_intermediate_size: z.number().nullish(),
   norm_topk_prob: z.boolean().nullish(),
   decoder_sparse_step: z.number().nullish(),
-  mlp_only_layers: z.array(z.number()).max(1024).nullish(),
+  mlp_only_layers: z.array(layerNumber).max(1024).nullish(),
+  full_attention_interval: z.number().int().min(1).nullish(),
+  linear_conv_kernel_dim: z.number().nullish(),
+  linear_key_head_dim: z.number().nullish(),
+  linear_value_head_dim: z.number().nullish(),
+  linear_num_key_heads: z.number().nullish(),
+  linear_num_value_heads: z.number().nullish(),
   layer_types: z.array(z.string()).max(1024).nullish(),
   bos_token_id: tokenIds.nullish(),
   eos_token_id: tokenIds.nullish(),

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { parseForm, readJsonFile } from "@octavo/text/files/bounded-json";
 import type { GenerationDefaults } from "../checkpoint/checkpoint.js";
 import { toIds } from "./config-json.js";
+import { tokenIds } from "./config-schema.js";
 
 const schema = z.looseObject({
   temperature: z.number().nonnegative().nullish(),
@@ -10,7 +11,7 @@ const schema = z.looseObject({
   min_p: z.number().min(0).max(1).nullish(),
   repetition_penalty: z.number().positive().nullish(),
   max_new_tokens: z.number().int().positive().nullish(),
-  eos_token_id: z.union([z.number().int(), z.array(z.number().int()).max(1024)]).nullish(),
+  eos_token_id: tokenIds.nullish(),
 });
 
 interface GenerationConfig {

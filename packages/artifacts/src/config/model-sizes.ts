@@ -7,9 +7,21 @@ export function positive(path: string, field: string, value: number): number {
   throw artifactInvalid(path, `has ${field} ${value}; a positive number is needed`);
 }
 
+export const largestVocabulary = 4_194_304;
+
+/** Every how many layers one has full attention, as a number or as letters that stand for the layers of one run. */
+export function patternLength(
+  {
+    sliding_window_pattern: pattern,
+  }: { readonly sliding_window_pattern?: number | string | null | undefined },
+  absent: number,
+): number {
+  return typeof pattern === "string" ? pattern.length : (pattern ?? absent);
+}
+
 /** Far above any published model; a file that claims more is broken or hostile. */
 const sizeBounds = {
-  vocabSize: 4_194_304,
+  vocabSize: largestVocabulary,
   hiddenSize: 262_144,
   intermediateSize: 1_048_576,
   numLayers: 1_024,
@@ -63,11 +75,25 @@ export function checkModelConfig(path: string, config: ModelConfig): ModelConfig
       `says of ${config.layersWithoutRope.length} layers whether they rotate, but has ${config.numLayers}`,
     );
   }
+  const { recurrence } = config;
+  if (recurrence !== undefined && recurrence.layers.length !== config.numLayers) {
+    throw artifactInvalid(
+      path,
+      `gives ${recurrence.layers.length} layer types for ${config.numLayers} layers`,
+    );
+  }
+  if (recurrence?.layers.includes(false) === false)
+    throw artifactInvalid(path, "has no layer with attention, which Octavo's cache is built around");
   if (config.slidingWindows.length !== config.numLayers) {
     throw artifactInvalid(
       path,
       `gives ${config.slidingWindows.length} layer types for ${config.numLayers} layers`,
     );
+  }
+  for (const id of [config.bosTokenId ?? 0, ...config.eosTokenIds]) {
+    // GGUF files write -1 as 32 bits without a sign.
+    if (id < -1 || (id >= largestVocabulary && id !== 0xffff_ffff))
+      throw artifactInvalid(path, `has the token id ${id} for begin or end; no vocabulary is as large`);
   }
   const inVocabulary = (id: number): boolean => Number.isSafeInteger(id) && id >= 0 && id < config.vocabSize;
   const { bosTokenId } = config;
@@ -81,17 +107,11 @@ export function checkModelConfig(path: string, config: ModelConfig): ModelConfig
 
 function checkScaling(path: string, scaling: RopeScaling, rotaryDim: number): void {
   if (scaling.kind === "none") return;
-  if (scaling.kind === "factors") {
-    if (scaling.factors.length !== rotaryDim / 2) {
-      throw artifactInvalid(
-        path,
-        `has ${scaling.factors.length} rope factors for ${rotaryDim / 2} frequencies`,
-      );
+  if (scaling.kind === "factors" || scaling.kind === "longrope") {
+    for (const factors of scaling.kind === "factors" ? [scaling.factors] : [scaling.short, scaling.long]) {
+      checkFactors(path, factors, rotaryDim / 2);
     }
-    if (!scaling.factors.every((factor) => Number.isFinite(factor) && factor > 0)) {
-      throw artifactInvalid(path, "has a rope factor that is not a positive number");
-    }
-    const { attentionFactor = 1 } = scaling;
+    const attentionFactor = scaling.kind === "factors" ? 1 : scaling.attentionFactor;
     if (!(attentionFactor > 0 && Number.isFinite(attentionFactor))) {
       throw artifactInvalid(path, `has the rope attention factor ${attentionFactor}`);
     }
@@ -103,6 +123,15 @@ function checkScaling(path: string, scaling: RopeScaling, rotaryDim: number): vo
     }
   }
   if (!(scaling.factor > 0)) throw artifactInvalid(path, `has the rope scaling factor ${scaling.factor}`);
+}
+
+function checkFactors(path: string, factors: Float32Array, count: number): void {
+  if (factors.length !== count) {
+    throw artifactInvalid(path, `has ${factors.length} rope factors for ${count} frequencies`);
+  }
+  if (!factors.every((factor) => Number.isFinite(factor) && factor > 0)) {
+    throw artifactInvalid(path, "has a rope factor that is not a positive number");
+  }
 }
 
 /**
@@ -119,6 +148,7 @@ export function usablePositions(maxPositions: number, scaling: RopeScaling): num
     case "none":
     case "llama3":
     case "factors":
+    case "longrope":
       return maxPositions;
   }
 }

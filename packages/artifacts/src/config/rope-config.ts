@@ -1,6 +1,6 @@
 import { artifactInvalid, artifactUnsupported } from "@octavo/text/files/artifact-file";
-import type { RopeScaling } from "../program/model-config.js";
-import type { RopeParameters } from "./config-schema.js";
+import type { RopeConfig, RopeScaling } from "../program/model-config.js";
+import type { ConfigJson, RopeParameters } from "./config-schema.js";
 
 /** @throws OctavoError `artifact_invalid` for a missing factor, `artifact_unsupported` for an unknown kind */
 export function readRopeScaling(
@@ -10,7 +10,8 @@ export function readRopeScaling(
   originalPositions?: number | null,
 ): RopeScaling {
   const kind = parameters?.rope_type ?? parameters?.type ?? "default";
-  if (parameters === undefined || kind === "default") return { kind: "none" };
+  // With mrope, positions of images have three parts; those of text are the same in all.
+  if (parameters === undefined || kind === "default" || kind === "mrope") return { kind: "none" };
   const originalMaxPositions =
     parameters.original_max_position_embeddings ?? originalPositions ?? maxPositions;
   const need = (name: "factor" | "low_freq_factor" | "high_freq_factor"): number => {
@@ -58,10 +59,14 @@ export function readRopeScaling(
   }
 }
 
-/**
- * LongRoPE (arXiv 2402.13753) as Phi-3 has it. transformers switches from the short to the long factors when a sequence grows beyond
- * the original length; cached keys would no longer fit, so the model's full length decides, as in vLLM.
- */
+/** The rotation of layers with a window: the model's without its scaling, unless `rope_parameters` says otherwise. */
+export function readLocalRope(path: string, config: ConfigJson, rope: RopeConfig): RopeConfig {
+  const parameters = config.rope_parameters?.sliding_attention ?? undefined;
+  const scaling = readRopeScaling(path, parameters, config.max_position_embeddings ?? 131_072);
+  return { ...rope, theta: parameters?.rope_theta ?? rope.theta, scaling };
+}
+
+/** LongRoPE (arXiv 2402.13753) as Phi-3 has it. */
 function longRope(
   path: string,
   parameters: RopeParameters,
@@ -69,11 +74,19 @@ function longRope(
   originalMaxPositions: number,
 ): RopeScaling {
   const extended = maxPositions / originalMaxPositions;
-  const name = extended > 1 ? "long_factor" : "short_factor";
-  const factors = parameters[name];
-  if (!factors) throw artifactInvalid(path, `has longrope rope scaling without ${name}`);
+  const factorsOf = (name: "short_factor" | "long_factor"): Float32Array => {
+    const factors = parameters[name];
+    if (!factors) throw artifactInvalid(path, `has longrope rope scaling without ${name}`);
+    return Float32Array.from(factors);
+  };
   const attentionFactor =
     parameters.attention_factor ??
     (extended > 1 ? Math.sqrt(1 + Math.log(extended) / Math.log(originalMaxPositions)) : 1);
-  return { kind: "factors", factors: Float32Array.from(factors), attentionFactor };
+  return {
+    kind: "longrope",
+    short: factorsOf("short_factor"),
+    long: factorsOf("long_factor"),
+    originalMaxPositions,
+    attentionFactor,
+  };
 }

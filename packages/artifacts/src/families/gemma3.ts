@@ -1,5 +1,5 @@
 import type { ConfigJson } from "../config/config-schema.js";
-import { positive } from "../config/model-sizes.js";
+import { patternLength, positive } from "../config/model-sizes.js";
 import { readRopeScaling } from "../config/rope-config.js";
 import { ggufWindows } from "../gguf/family-settings.js";
 import { postNormLayerNames } from "../gguf/names.js";
@@ -22,7 +22,7 @@ export const gemma3Family: ModelFamily = {
     ropeTheta: 1_000_000,
   },
   biases: { qkv: "config", output: "config", mlp: false },
-  hasWindow: (layer, config) => (layer + 1) % (config.sliding_window_pattern ?? 6) !== 0,
+  hasWindow: (layer, config) => (layer + 1) % patternLength(config, 6) !== 0,
   settings: (path, config, rope) => ({
     ...gemmaSettings(path, config, {}),
     localRope: localRope(path, config, rope),

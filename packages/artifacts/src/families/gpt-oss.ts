@@ -1,4 +1,3 @@
-import { OctavoError } from "@octavo/protocol/errors";
 import { artifactUnsupported } from "@octavo/text/files/artifact-file";
 import { ggufExperts, ggufWindows } from "../gguf/family-settings.js";
 import { expertLayerNames, llamaLayerNames } from "../gguf/names.js";
@@ -13,13 +12,13 @@ const expertNames: ExpertNames = {
     up: `mlp.experts.${index}.up_proj`,
     down: `mlp.experts.${index}.down_proj`,
   }),
-  fused: { gateUp: "mlp.experts.gate_up_proj", down: "mlp.experts.down_proj" },
+  fused: { gateUp: "mlp.experts.gate_up_proj", down: "mlp.experts.down_proj", isTransposed: true },
   biases: { gateUp: "mlp.experts.gate_up_proj_bias", down: "mlp.experts.down_proj_bias" },
 };
 
 /**
- * GPT-OSS (arXiv 2508.10925): attention sinks, every other layer with a sliding window, experts in MXFP4 with biases and a clamped
- * activation.
+ * GPT-OSS (arXiv 2508.10925): attention sinks, every other layer with a sliding window, experts with biases and a clamped activation,
+ * in MXFP4 as published or in floats as fine-tuned.
  */
 export const gptOssFamily: ModelFamily = {
   architecture: "GptOssForCausalLM",
@@ -68,17 +67,9 @@ export const gptOssFamily: ModelFamily = {
       }),
     }),
   },
-  plan: (builder) => {
-    const fused = builder.find(`model.layers.0.${expertNames.fused.gateUp}`);
-    if (fused !== undefined && fused.recipe === undefined) {
-      throw new OctavoError(
-        "artifact_unsupported",
-        `Tensor "${fused.name}" in ${fused.path} is ${fused.type}: GPT-OSS is read with its experts in MXFP4, as published, or from GGUF.`,
-      );
-    }
-    return decoder(builder, (layer) => {
+  plan: (builder) =>
+    decoder(builder, (layer) => {
       layer.attention({ qkvBias: true, outputBias: true, sinks: true });
       layer.experts(expertNames);
-    });
-  },
+    }),
 };

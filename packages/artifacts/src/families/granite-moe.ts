@@ -1,4 +1,3 @@
-import { artifactUnsupported } from "@octavo/text/files/artifact-file";
 import { ggufExperts } from "../gguf/family-settings.js";
 import { expertLayerNames, llamaLayerNames } from "../gguf/names.js";
 import { decoder } from "../program/layers.js";
@@ -7,7 +6,7 @@ import type { ModelFamily } from "../program/model-family.js";
 import { graniteGgufMetadata, graniteGgufScales, graniteScales } from "./granite.js";
 import { llamaFamily } from "./llama.js";
 
-const expertNames: ExpertNames = {
+export const graniteExpertNames: ExpertNames = {
   router: "block_sparse_moe.router.layer",
   expert: (index) => ({
     gate: `block_sparse_moe.experts.${index}.gate_proj`,
@@ -27,25 +26,20 @@ export const graniteMoeFamily: ModelFamily = {
   },
   biases: { qkv: "config", output: "config", mlp: false },
   settings: graniteScales,
-  expertNames,
+  expertNames: graniteExpertNames,
   gguf: {
     architecture: "granitemoe",
-    layerNames: { ...llamaLayerNames, ...expertLayerNames(expertNames) },
+    layerNames: { ...llamaLayerNames, ...expertLayerNames(graniteExpertNames) },
     ropeLayout: "interleaved",
-    settings: (values, base) => {
-      if ((values.number("expert_shared_feed_forward_length") ?? 0) > 0) {
-        throw artifactUnsupported(
-          values.path,
-          "has a shared expert beside Granite's others, which is not supported yet",
-        );
-      }
-      return { ...graniteGgufScales(values, base), ...ggufExperts(values, base, { normalizeWeights: true }) };
-    },
+    settings: (values, base) => ({
+      ...graniteGgufScales(values, base),
+      ...ggufExperts(values, base, { normalizeWeights: true }),
+    }),
     writing: { takesOutputBiases: true, takesRopeFactors: true, metadata: graniteGgufMetadata },
   },
   plan: (builder) =>
     decoder(builder, (layer) => {
       layer.attention();
-      layer.experts(expertNames);
+      layer.experts(graniteExpertNames);
     }),
 };

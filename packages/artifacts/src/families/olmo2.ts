@@ -1,4 +1,3 @@
-import { artifactUnsupported } from "@octavo/text/files/artifact-file";
 import { postNormLayerNames } from "../gguf/names.js";
 import { decoder } from "../program/layers.js";
 import type { ModelFamily } from "../program/model-family.js";
@@ -22,13 +21,6 @@ export const olmo2Family: ModelFamily = {
     architecture: "olmo2",
     layerNames: postNormLayerNames,
     ropeLayout: "neox",
-    settings: (values) => {
-      if ((values.number("attention.sliding_window") ?? 0) === 0) return {};
-      throw artifactUnsupported(
-        values.path,
-        "is an OLMo 3 model (olmo2 with a sliding window); OLMo 2 is supported",
-      );
-    },
     writing: { head: "own", hasWholeHeads: true },
   },
   plan: (builder) =>

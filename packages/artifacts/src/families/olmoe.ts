@@ -1,4 +1,4 @@
-import { artifactUnsupported } from "@octavo/text/files/artifact-file";
+import { positive } from "../config/model-sizes.js";
 import { ggufExperts } from "../gguf/family-settings.js";
 import { expertLayerNames, llamaLayerNames } from "../gguf/names.js";
 import { decoder } from "../program/layers.js";
@@ -21,16 +21,19 @@ export const olmoeFamily: ModelFamily = {
     experts: { count: 64, perToken: 8, normalizeWeights: "config" },
   },
   biases: { qkv: "config", output: "config", mlp: false },
-  settings: (path, { clip_qkv: clip }) => {
-    if (typeof clip !== "number") return {};
-    throw artifactUnsupported(path, `has clip_qkv ${clip}; queries, keys and values are not clipped here`);
-  },
+  settings: (path, { clip_qkv: clip }) =>
+    typeof clip === "number" ? { attentionClip: positive(path, "clip_qkv", clip) } : {},
   expertNames: qwenExpertNames,
   gguf: {
     architecture: "olmoe",
     layerNames: { ...llamaLayerNames, ...expertLayerNames(qwenExpertNames) },
     ropeLayout: "neox",
-    settings: (values, base) => ggufExperts(values, base, { normalizeWeights: false }),
+    settings: (values, base) => ({
+      ...ggufExperts(values, base, { normalizeWeights: false }),
+      ...((values.number("attention.clamp_kqv") ?? 0) > 0 && {
+        attentionClip: values.number("attention.clamp_kqv") ?? 0,
+      }),
+    }),
     writing: { head: "own", hasWholeHeads: true },
   },
   plan: (builder) =>

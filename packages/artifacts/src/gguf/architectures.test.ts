@@ -113,11 +113,11 @@ describe("GGUF's architectures", () => {
     assert.equal(open(large).config.attentionScale, 0.25);
   });
 
-  it("Phi-3: the long factors of a context beyond the original one", () => {
+  it("Phi-3: both lists of factors", () => {
     const { scaling } = configOf("phi3-f16").rope;
-    assert.equal(scaling.kind, "factors");
-    assert.deepEqual(scaling.kind === "factors" && [...scaling.factors.subarray(0, 3)], [1, 1.5, 2]);
-    assert.ok(scaling.kind === "factors" && Math.abs((scaling.attentionFactor ?? 1) - Math.sqrt(1.5)) < 1e-6);
+    assert.ok(scaling.kind === "longrope");
+    assert.deepEqual([...scaling.long.subarray(0, 3)], [1, 1.5, 2]);
+    assert.ok(Math.abs(scaling.attentionFactor - Math.sqrt(1.5)) < 1e-6);
   });
 
   it("Granite: scales, the logits' as a divisor; no rotation where the file says so", () => {
@@ -202,13 +202,7 @@ describe("GGUF's architectures", () => {
   it("refuses what it would only half support", () => {
     const number = (value: number): GgufValue => ({ type: "u32", value });
     for (const [kind, keys, message] of [
-      ["olmo2", { "olmo2.attention.sliding_window": number(4096) }, /OLMo 3/],
       ["granite", { "granite.expert_count": number(4) }, /a mixture of experts of the granite architecture/],
-      [
-        "granitemoe",
-        { "granitemoe.expert_shared_feed_forward_length": number(64) },
-        /a shared expert beside Granite's/,
-      ],
       [
         "qwen3moe",
         {

@@ -122,11 +122,15 @@ function readVocabSize(path: string, metadata: GgufMetadata, embedding: TensorIn
 
 function readScaling(values: GgufValues, ropeFactors: RopeFactors, maxPositions: number): RopeScaling {
   if (ropeFactors.always !== undefined) return { kind: "factors", factors: ropeFactors.always };
-  // LongRoPE: as in config.json, the model's full length decides.
-  const isExtended = maxPositions > (values.number("rope.scaling.original_context_length") ?? maxPositions);
-  const factors = isExtended ? ropeFactors.long : ropeFactors.short;
-  if (factors !== undefined) {
-    return { kind: "factors", factors, attentionFactor: values.number("rope.scaling.attn_factor") ?? 1 };
+  const { short, long } = ropeFactors;
+  if (short !== undefined && long !== undefined) {
+    return {
+      kind: "longrope",
+      short,
+      long,
+      originalMaxPositions: values.number("rope.scaling.original_context_length") ?? maxPositions,
+      attentionFactor: values.number("rope.scaling.attn_factor") ?? 1,
+    };
   }
   const kind = values.string("rope.scaling.type") ?? "none";
   // Files older than the rope.scaling.* keys have the linear factor alone.

@@ -4,6 +4,13 @@ import type { ExpertsConfig } from "./model-config.js";
 import type { PlannedExpert } from "./model-plan.js";
 import type { ProgramBuilder } from "./program-builder.js";
 
+interface FusedExpertNames {
+  readonly gateUp: string;
+  readonly down: string;
+  /** Floats lie as `[experts, inputs, outputs]`, gate's and up's outputs in turn. */
+  readonly isTransposed?: boolean;
+}
+
 /** Names within the layer. */
 export interface ExpertNames {
   readonly router: string;
@@ -14,11 +21,17 @@ export interface ExpertNames {
     readonly down: string;
   };
   /** Of the tensors that hold all experts, in full; used where the checkpoint has them. */
-  readonly fused: { readonly gateUp: string; readonly down: string };
+  readonly fused: FusedExpertNames;
   /** Biases of the `fused` tensors, gate's and up's interleaved; present where the router and every expert have biases. */
   readonly biases?: { readonly gateUp: string; readonly down: string };
-  /** Of the expert that every token goes to and of its gate. */
-  readonly shared?: { readonly mlp: string; readonly gate: string };
+  /** Of the expert that every token goes to. */
+  readonly shared?: {
+    readonly mlp: string;
+    /** Of the gate that scales what it gives; absent where nothing does. */
+    readonly gate?: string;
+    /** Within `mlp`: of gate and up in one tensor, and of down; used where the checkpoint has them. */
+    readonly fused?: { readonly gateUp: string; readonly down: string };
+  };
 }
 
 /** Qwen's names, which most later families took over. */
@@ -44,6 +57,7 @@ interface ExpertBuffers {
 export function expertBuffers(builder: ProgramBuilder, experts: ExpertsConfig): ExpertBuffers {
   const { count, sharedIntermediateSize: shared } = experts;
   return {
+    // One column more, for the shared expert's gate.
     scores: builder.buffer(shared === undefined ? count : count + 1),
     shared:
       shared === undefined
@@ -76,8 +90,12 @@ export function mixtureOfExperts(
   const { scores, shared } = buffers;
 
   const router = { name: at(names.router), rows: count, bias: names.biases !== undefined };
-  const sharedGate = names.shared && shared ? [{ name: at(names.shared.gate), rows: 1 }] : [];
-  builder.project(input, [router, ...sharedGate], hiddenSize, scores);
+  const hasGate = names.shared?.gate !== undefined && shared !== undefined;
+  const sharedGate = hasGate ? [{ name: at(names.shared?.gate ?? ""), rows: 1 }] : [];
+  builder.project(input, [router, ...sharedGate], hiddenSize, {
+    ...scores,
+    width: count + sharedGate.length,
+  });
   builder.add({
     op: "experts",
     in: input,
@@ -91,18 +109,20 @@ export function mixtureOfExperts(
   if (names.shared === undefined || shared === undefined) return;
   const inner = experts.sharedIntermediateSize ?? 0;
   const mlp = at(names.shared.mlp);
-  builder.project(
-    input,
-    [
-      { name: `${mlp}.gate_proj`, rows: inner },
-      { name: `${mlp}.up_proj`, rows: inner },
-    ],
-    hiddenSize,
-    shared.gateUp,
-  );
+  const { fused } = names.shared;
+  const isFused = fused !== undefined && builder.has(`${mlp}.${fused.gateUp}.weight`);
+  const gateAndUp = isFused
+    ? [{ name: `${mlp}.${fused.gateUp}`, rows: 2 * inner }]
+    : [
+        { name: `${mlp}.gate_proj`, rows: inner },
+        { name: `${mlp}.up_proj`, rows: inner },
+      ];
+  const down = { name: `${mlp}.${isFused ? fused.down : "down_proj"}`, rows: hiddenSize };
+  builder.project(input, gateAndUp, hiddenSize, shared.gateUp);
   builder.add({ op: "gated_activation", in: shared.gateUp, out: shared.activated, activation });
-  builder.project(shared.activated, [{ name: `${mlp}.down_proj`, rows: hiddenSize }], inner, shared.out);
-  builder.add({ op: "sigmoid_gate", in: { ...scores, column: count, width: 1 }, on: shared.out });
+  builder.project(shared.activated, [down], inner, shared.out);
+  if (hasGate)
+    builder.add({ op: "sigmoid_gate", in: { ...scores, column: count, width: 1 }, on: shared.out });
   builder.add({ op: "add", in: shared.out, out });
 }
 
@@ -117,7 +137,7 @@ function plannedExperts(
   const { biases } = names;
   if (builder.has(gateUp)) {
     return builder.fusedExperts(
-      { gateUp, down: at(names.fused.down) },
+      { ...names.fused, gateUp, down: at(names.fused.down) },
       count,
       intermediateSize,
       biases && { gateUp: at(biases.gateUp), down: at(biases.down) },

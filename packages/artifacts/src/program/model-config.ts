@@ -21,6 +21,10 @@ export interface ModelConfig {
   readonly rope: RopeConfig;
   /** Window per layer; undefined for full attention. */
   readonly slidingWindows: readonly (number | undefined)[];
+  /** Norms before blocks and of the last hidden state: of the root mean square when absent, or layer norms (`rmsNormEps` all the same). */
+  readonly normKind?: "layer";
+  /** Queries grow with their position, see `RopeSpec.growth`. */
+  readonly queryGrowth?: { readonly beta: number; readonly every: number };
   /** Gemma's norms multiply by 1 + weight. */
   readonly normWeightOffset?: number;
   /** Multiply token embeddings, block outputs before they join the residual stream, and logits; 1 when absent. */
@@ -32,12 +36,16 @@ export interface ModelConfig {
   /** Scores and logits become cap * tanh(x / cap). */
   readonly attentionSoftCap?: number;
   readonly logitSoftCap?: number;
+  /** Bounds queries, keys and values, after their norms and before rotation, to [-clip, clip] (OLMoE). */
+  readonly attentionClip?: number;
   /** Rotary embedding of layers with a sliding window, where it differs (Gemma 3). */
   readonly localRope?: RopeConfig;
   /** True for layers whose queries and keys are not rotated (SmolLM3). */
   readonly layersWithoutRope?: readonly boolean[];
   /** Mixtures of experts alone. */
   readonly experts?: ExpertsConfig;
+  /** Models some of whose layers keep a state of fixed size alone. */
+  readonly recurrence?: RecurrenceConfig;
   /** The checkpoint's own dtype. */
   readonly dtype: "f32" | "f16" | "bf16" | "quantized";
   readonly bosTokenId: number | undefined;
@@ -55,6 +63,24 @@ export interface ExpertsConfig {
   readonly sharedIntermediateSize?: number;
   /** True for layers with a dense MLP of `ModelConfig.intermediateSize`. */
   readonly denseLayers: readonly boolean[];
+}
+
+export type RecurrenceConfig = GatedDeltaConfig;
+
+/** Gated DeltaNet layers. */
+export interface GatedDeltaConfig {
+  readonly kind: "gated_delta_rule";
+  /** True for the layers that have it in place of attention. */
+  readonly layers: readonly boolean[];
+  /** Tokens that the convolution of q, k and v sees. */
+  readonly taps: number;
+  readonly numKeyHeads: number;
+  readonly numHeads: number;
+  readonly keyDim: number;
+  readonly valueDim: number;
+  /** `tiled` and `negative` in GGUF files, whose converter orders the heads for broadcasting and applies -exp to the decay rates. */
+  readonly keyHeads: "grouped" | "tiled";
+  readonly rateForm: "log" | "negative";
 }
 
 export interface RopeConfig {
@@ -88,10 +114,14 @@ export type RopeScaling =
       readonly mscaleAllDim: number | undefined;
       readonly truncate: boolean;
     }
-  /** GGUF's `rope_freqs` tensor, and longrope: each inverse frequency divided by its factor. */
+  /** GGUF's `rope_freqs` tensor: each inverse frequency divided by its factor. */
+  | { readonly kind: "factors"; readonly factors: Float32Array }
+  /** LongRoPE: the same with `long` where sequences may grow beyond the original length, else with `short`. */
   | {
-      readonly kind: "factors";
-      readonly factors: Float32Array;
-      /** Multiplies cos and sin (longrope); 1 when absent. */
-      readonly attentionFactor?: number;
+      readonly kind: "longrope";
+      readonly short: Float32Array;
+      readonly long: Float32Array;
+      readonly originalMaxPositions: number;
+      /** Multiplies cos and sin, with either list. */
+      readonly attentionFactor: number;
     };

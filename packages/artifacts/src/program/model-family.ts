@@ -51,6 +51,8 @@ export interface ConfigDefaults {
   readonly ropeTheta?: number;
   /** Absent: 1e-6. */
   readonly rmsNormEps?: number;
+  /** Rotated share of each head. Absent: 1. */
+  readonly partialRotaryFactor?: number;
   /** Absent: silu. */
   readonly hiddenActivation?: string;
   readonly tieWordEmbeddings?: boolean;
@@ -80,6 +82,8 @@ export interface GgufFamily {
   readonly layerNames: LayerNames;
   /** `interleaved` where the converter permutes the rows of q and k so that rotary pairs are neighbours (`LlamaModel.permute`). */
   readonly ropeLayout: "neox" | "interleaved";
+  /** The rows of q and k are neighbours as trained, and not permuted by the converter. */
+  readonly isInterleavedAsTrained?: boolean;
   /** Settings that the architecture has beside those of every file, or in place of them. */
   readonly settings?: (values: GgufValues, base: GgufBase) => Partial<ModelConfig>;
   /** Absent where llama.cpp reads no file that could be written here. */

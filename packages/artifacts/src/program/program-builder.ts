@@ -4,6 +4,7 @@ import type { TensorInfo } from "../checkpoint/checkpoint.js";
 import { tensorSlices } from "../checkpoint/tensor-slices.js";
 import { isFloatType } from "../checkpoint/tensor-storage.js";
 import type { ModelConfig } from "./model-config.js";
+import { transposedExperts } from "./transposed-experts.js";
 import type {
   AdaptableModule,
   MatrixPlan,
@@ -11,6 +12,7 @@ import type {
   PlannedExpert,
   PlannedHead,
   PlannedOp,
+  PlannedRecurrence,
   VectorPlan,
 } from "./model-plan.js";
 
@@ -37,6 +39,7 @@ export class ProgramBuilder {
   readonly #used = new Set<string>();
   readonly #adaptable = new Map<string, AdaptableModule>();
   #numSites = 0;
+  #numRecurrent = 0;
 
   /** @param tensors absent: plans with placeholder tensors in bf16, for sizes alone */
   constructor(config: ModelConfig, tensors?: ReadonlyMap<string, TensorInfo>) {
@@ -52,6 +55,12 @@ export class ProgramBuilder {
 
   add(op: PlannedOp): void {
     this.#ops.push(op);
+  }
+
+  /** Records an op that keeps state, under the next number. */
+  addRecurrent(op: PlannedRecurrence): void {
+    this.add({ ...op, state: this.#numRecurrent });
+    this.#numRecurrent += 1;
   }
 
   has(name: string): boolean {
@@ -75,17 +84,46 @@ export class ProgramBuilder {
     return { kind: "vector", length, sources: [this.#vectorTensor(name, length)] };
   }
 
-  /** An RMS norm with the configuration's epsilon and weight offset, over `groupSize` columns at a time where given. */
+  #layerNorm(name: string, input: BufferRef, out: BufferRef, residual: BufferRef | undefined): void {
+    const width = input.width ?? 0;
+    const biasName = name.replace(/weight$/, "bias");
+    this.add({
+      op: "layer_norm",
+      in: input,
+      weight: this.vector(name, width),
+      ...(this.has(biasName) && { bias: this.vector(biasName, width) }),
+      out,
+      eps: this.config.rmsNormEps,
+      ...(residual !== undefined && { residual }),
+    });
+  }
+
+  /** The weights of a convolution of each channel by itself, `[channels, 1, taps]` or, in GGUF, `[channels, taps]`. */
+  convolution(name: string, channels: number, taps: number): VectorPlan {
+    const shape = this.find(name)?.shape.length === 2 ? [channels, taps] : [channels, 1, taps];
+    return {
+      kind: "vector",
+      length: channels * taps,
+      sources: [this.#floats(this.#tensor(name, shape))],
+    };
+  }
+
+  /** A norm of the configuration's kind: mostly an RMS norm with the configuration's epsilon and weight offset, over `groupSize` columns at a time where given. */
   norm(
     name: string,
     input: BufferRef,
     out: BufferRef,
-    options: { readonly groupSize?: number; readonly residual?: BufferRef } = {},
+    options: {
+      readonly groupSize?: number;
+      readonly residual?: BufferRef;
+      readonly weightOffset?: number;
+    } = {},
   ): void {
-    const { rmsNormEps: eps, normWeightOffset } = this.config;
+    const { rmsNormEps: eps, normWeightOffset, normKind } = this.config;
+    if (normKind === "layer") return this.#layerNorm(name, input, out, options.residual);
     const weight = this.vector(name, options.groupSize ?? input.width ?? 0);
     const offset = normWeightOffset !== undefined && { weightOffset: normWeightOffset };
-    this.add({ op: "rms_norm", in: input, weight, out, eps, ...options, ...offset });
+    this.add({ op: "rms_norm", in: input, weight, out, eps, ...offset, ...options });
   }
 
   /**
@@ -126,17 +164,19 @@ export class ProgramBuilder {
 
   /**
    * All experts' gated MLPs of two tensors, named in full, `[count, 2 * inner, hidden]` (gate above up) and `[count, hidden, inner]`;
-   * biases `[count, 2 * inner]`, gate's and up's in turn, and `[count, hidden]`.
+   * biases `[count, 2 * inner]`, gate's and up's in turn, and `[count, hidden]`. Unquantised ones may be transposed, gate's and up's
+   * outputs in turn as well.
    */
   fusedExperts(
-    names: { readonly gateUp: string; readonly down: string },
+    names: { readonly gateUp: string; readonly down: string; readonly isTransposed?: boolean },
     count: number,
     inner: number,
     biases?: { readonly gateUp: string; readonly down: string },
   ): PlannedExpert[] {
     const { hiddenSize } = this.config;
-    const gates = this.#slices(names.gateUp, count, 2 * inner, hiddenSize);
-    const downs = this.#slices(names.down, count, hiddenSize, inner);
+    const { isTransposed = false } = names;
+    const gates = this.#slices(names.gateUp, count, 2 * inner, hiddenSize, isTransposed && "interleaved");
+    const downs = this.#slices(names.down, count, hiddenSize, inner, isTransposed && "whole");
     const gateBiases = biases && this.#vectorSlices(biases.gateUp, count, 2 * inner);
     const downBiases = biases && this.#vectorSlices(biases.down, count, hiddenSize);
     return gates.flatMap((gate, index) => {
@@ -165,8 +205,17 @@ export class ProgramBuilder {
     return tensorSlices(this.#floats(this.#tensor(name, [count, length])));
   }
 
-  #slices(name: string, count: number, rows: number, cols: number): MatrixPlan[] {
-    const whole = this.#tensor(name, [count, rows, cols]);
+  #slices(
+    name: string,
+    count: number,
+    rows: number,
+    cols: number,
+    transposed: false | "interleaved" | "whole",
+  ): MatrixPlan[] {
+    const isTransposed = transposed !== false && this.#tensors?.get(name)?.recipe === undefined;
+    const whole = isTransposed
+      ? transposedExperts(this.#tensor(name, [count, cols, rows]), transposed === "interleaved")
+      : this.#tensor(name, [count, rows, cols]);
     if (whole.recipe !== undefined && whole.recipe.slices === undefined) {
       throw new OctavoError(
         "artifact_unsupported",

@@ -16,7 +16,16 @@ import { qwen2Family } from "../families/qwen2.js";
 import { qwen2MoeFamily } from "../families/qwen2-moe.js";
 import { qwen3Family } from "../families/qwen3.js";
 import { qwen3MoeFamily } from "../families/qwen3-moe.js";
+import { qwen35Family } from "../families/qwen3-5.js";
 import { smolLm3Family } from "../families/smollm3.js";
+import { cohere2Family } from "../families/cohere2.js";
+import { ernie45Family } from "../families/ernie4-5.js";
+import { exaone4Family } from "../families/exaone4.js";
+import { glm4Family, glmFamily } from "../families/glm4.js";
+import { graniteMoeSharedFamily } from "../families/granite-moe-shared.js";
+import { ministral3Family } from "../families/ministral3.js";
+import { olmo3Family } from "../families/olmo3.js";
+import { seedOssFamily } from "../families/seed-oss.js";
 import type { ModelConfig } from "./model-config.js";
 import type { ModelFamily } from "./model-family.js";
 import type { ModelPlan } from "./model-plan.js";
@@ -33,6 +42,7 @@ export const modelFamilies: readonly ModelFamily[] = [
   qwen2MoeFamily,
   qwen3Family,
   qwen3MoeFamily,
+  qwen35Family,
   gemmaFamily,
   gemma2Family,
   gemma3Family,
@@ -41,6 +51,15 @@ export const modelFamilies: readonly ModelFamily[] = [
   olmoeFamily,
   graniteMoeFamily,
   gptOssFamily,
+  olmo3Family,
+  ministral3Family,
+  seedOssFamily,
+  exaone4Family,
+  cohere2Family,
+  ernie45Family,
+  glmFamily,
+  glm4Family,
+  graniteMoeSharedFamily,
 ];
 
 const byArchitecture: ReadonlyMap<string, ModelFamily> = new Map(

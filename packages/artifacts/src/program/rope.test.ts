@@ -65,7 +65,7 @@ function configOf(ropeCase: RopeCase): RopeConfig {
 describe("rope frequencies equal transformers'", () => {
   for (const ropeCase of cases) {
     test(ropeCase.name, () => {
-      const spec = ropeSpec(configOf(ropeCase));
+      const spec = ropeSpec(configOf(ropeCase), 1);
       assert.equal(spec.inverseFrequencies.length, ropeCase.inverseFrequencies.length);
       for (const [pair, expected] of ropeCase.inverseFrequencies.entries()) {
         const found = spec.inverseFrequencies[pair] ?? Number.NaN;
@@ -81,8 +81,8 @@ describe("rope frequencies equal transformers'", () => {
 
 test("GGUF factors divide the frequencies", () => {
   const rope: RopeConfig = { theta: 10000, rotaryDim: 8, layout: "interleaved", scaling: { kind: "none" } };
-  const plain = ropeSpec(rope).inverseFrequencies;
-  const scaled = ropeSpec({ ...rope, scaling: { kind: "factors", factors: Float32Array.of(1, 2, 4, 8) } });
+  const plain = ropeSpec(rope, 1).inverseFrequencies;
+  const scaled = ropeSpec({ ...rope, scaling: { kind: "factors", factors: Float32Array.of(1, 2, 4, 8) } }, 1);
   assert.deepEqual(
     scaled.inverseFrequencies,
     plain.map((frequency, pair) => frequency / 2 ** pair),

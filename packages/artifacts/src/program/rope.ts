@@ -6,11 +6,14 @@ import type { RopeConfig, RopeScaling } from "./model-config.js";
  *
  * Follows transformers' `modeling_rope_utils.py`. Dynamic NTK follows vLLM instead, which fixes the frequencies at the
  * full extended length: with transformers' rule they move while a sequence grows, so that cached keys would no
- * longer fit and the same prompt would give other tokens under another schedule.
+ * longer fit and the same prompt would give other tokens under another schedule. For the same reason the longest sequence that is
+ * served, not the current one, chooses LongRoPE's list of factors (arXiv 2402.13753), as in vLLM.
+ *
+ * @param maxPositions - tokens of the longest sequence
  */
-export function ropeSpec(rope: RopeConfig): RopeSpec {
+export function ropeSpec(rope: RopeConfig, maxPositions: number): RopeSpec {
   return {
-    inverseFrequencies: Float32Array.from(scaledFrequencies(rope)),
+    inverseFrequencies: Float32Array.from(scaledFrequencies(rope, maxPositions)),
     attentionFactor: attentionFactor(rope.scaling),
     layout: rope.layout,
   };
@@ -18,10 +21,10 @@ export function ropeSpec(rope: RopeConfig): RopeSpec {
 
 function attentionFactor(scaling: RopeScaling): number {
   if (scaling.kind === "yarn") return yarnAttentionFactor(scaling);
-  return scaling.kind === "factors" ? (scaling.attentionFactor ?? 1) : 1;
+  return scaling.kind === "longrope" ? scaling.attentionFactor : 1;
 }
 
-function scaledFrequencies(rope: RopeConfig): number[] {
+function scaledFrequencies(rope: RopeConfig, maxPositions: number): number[] {
   const { theta, rotaryDim, scaling } = rope;
   const plain = inverseFrequencies(theta, rotaryDim);
   switch (scaling.kind) {
@@ -36,8 +39,14 @@ function scaledFrequencies(rope: RopeConfig): number[] {
     case "yarn":
       return yarnFrequencies(plain, theta, rotaryDim, scaling);
     case "factors":
-      return plain.map((frequency, pair) => frequency / (scaling.factors[pair] ?? 1));
+      return divided(plain, scaling.factors);
+    case "longrope":
+      return divided(plain, maxPositions > scaling.originalMaxPositions ? scaling.long : scaling.short);
   }
+}
+
+function divided(frequencies: readonly number[], factors: Float32Array): number[] {
+  return frequencies.map((frequency, pair) => frequency / (factors[pair] ?? 1));
 }
 
 function inverseFrequencies(theta: number, rotaryDim: number): number[] {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { artifactUnsupported } from "@octavo/text/files/artifact-file";
 import { parseForm } from "@octavo/text/files/bounded-json";
-import type { MatrixParts, TensorInfo } from "../checkpoint/checkpoint.js";
+import type { DeclaredActivations, MatrixParts, TensorInfo } from "../checkpoint/checkpoint.js";
 import { readTensor, readTensorNow } from "../checkpoint/read-tensor.js";
 import { bitField, packNibbles, reorderBytes, reorderFields, unpackRows } from "./bit-layouts.js";
 import { readFloat8 } from "./fp8.js";
@@ -17,6 +17,15 @@ const settingsSchema = z.looseObject({
       z.looseObject({
         weights: z
           .looseObject({ block_structure: z.array(z.number().int().positive()).length(2).nullish() })
+          .nullish(),
+        input_activations: z
+          .looseObject({
+            num_bits: z.number().nullish(),
+            type: z.string().nullish(),
+            strategy: z.string().nullish(),
+            dynamic: z.union([z.boolean(), z.string()]).nullish(),
+            group_size: z.number().int().positive().nullish(),
+          })
           .nullish(),
       }),
     )
@@ -74,10 +83,11 @@ export const compressedTensors: QuantizationScheme = {
     }
     const blocks = Object.values(settings.config_groups ?? {}).map((group) => group.weights?.block_structure);
     const [rows = 128, cols = 128] = blocks.find((block) => block) ?? [];
+    const activations = declaredFloat8(settings);
     return (module) => {
       if (module.has("weight_packed")) return readPacked(module);
       const isFloat8 = module.find("weight")?.dtype === "F8_E4M3";
-      return isFloat8 ? readFloat8(module, [rows, cols]) : readBytes(module);
+      return isFloat8 ? readFloat8(module, [rows, cols], activations) : readBytes(module);
     };
   },
 };
@@ -88,6 +98,19 @@ interface Shape {
   readonly bits: number;
   readonly groups: number;
   readonly groupSize: number;
+}
+
+/** What the first group that rounds activations to FP8 says; the others' weights are of other types. */
+function declaredFloat8({
+  config_groups: groups,
+}: z.infer<typeof settingsSchema>): DeclaredActivations | undefined {
+  for (const { input_activations: asked } of Object.values(groups ?? {})) {
+    if (asked?.type !== "float" || asked.num_bits !== 8) continue;
+    const isDynamic = asked.dynamic === true && asked.strategy !== "tensor";
+    const groupSize = asked.strategy === "group" ? (asked.group_size ?? undefined) : undefined;
+    return { scales: isDynamic ? "dynamic" : "static", ...(groupSize !== undefined && { groupSize }) };
+  }
+  return undefined;
 }
 
 function readPacked(module: QuantizedModule): TensorInfo {

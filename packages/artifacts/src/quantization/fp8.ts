@@ -1,13 +1,14 @@
 import { z } from "zod";
 import { artifactUnsupported } from "@octavo/text/files/artifact-file";
 import { parseForm } from "@octavo/text/files/bounded-json";
-import type { TensorInfo } from "../checkpoint/checkpoint.js";
+import type { DeclaredActivations, TensorInfo } from "../checkpoint/checkpoint.js";
 import { floatDtypes, type QuantizedModule, readFloats } from "./quantized-module.js";
 import type { QuantizationScheme } from "./quantization-scheme.js";
 
 const settingsSchema = z.looseObject({
   weight_block_size: z.array(z.number().int().positive()).length(2).nullish(),
   quant_algo: z.string().nullish(),
+  activation_scheme: z.string().nullish(),
 });
 
 /** DeepSeek-V3's tiles (arXiv 2412.19437), which its successors kept. */
@@ -16,7 +17,7 @@ const defaultBlock: readonly [rows: number, cols: number] = [128, 128];
 /**
  * FP8 of the E4M3 kind: weight F8_E4M3 `[out, in]` and either weight_scale, `[1]` or `[out, 1]`, or one scale per tile:
  * weight_scale_inv `[out / 128, in / 128]`, rounded up. Despite its name the latter multiplies: w = q * s.
- * Activations are left as they are, so static `input_scale`s are not read.
+ * Activations are left as they are, whatever is declared for them, so static `input_scale`s are not read.
  */
 export const fp8: QuantizationScheme = {
   methods: ["fp8", "fbgemm_fp8", "modelopt"],
@@ -31,7 +32,14 @@ export const fp8: QuantizationScheme = {
       );
     }
     const [rows = defaultBlock[0], cols = defaultBlock[1]] = settings.weight_block_size ?? [];
-    return (module) => readFloat8(module, [rows, cols]);
+    const hasTiles = settings.weight_block_size ? { groupSize: cols } : {};
+    const declared = {
+      dynamic: { scales: "dynamic", ...hasTiles },
+      static: { scales: "static" },
+    } as const satisfies Record<string, DeclaredActivations>;
+    const { activation_scheme: asked } = settings;
+    const activations = asked === "dynamic" || asked === "static" ? declared[asked] : undefined;
+    return (module) => readFloat8(module, [rows, cols], activations);
   },
 };
 
@@ -39,6 +47,7 @@ export const fp8: QuantizationScheme = {
 export function readFloat8(
   module: QuantizedModule,
   block: readonly [rows: number, cols: number],
+  activations?: DeclaredActivations,
 ): TensorInfo {
   const weight = module.needMatrix("weight", ["F8_E4M3"]);
   const { rows, cols } = weight;
@@ -55,7 +64,7 @@ export function readFloat8(
     module.expectShape(leaf, [Math.ceil(rows / tile[0]), Math.ceil(cols / tile[1])], why);
   }
   const groups = isPerRow || count === 1 ? 1 : scaleCols;
-  return module.matrix("f8_e4m3", rows, cols, {
+  const matrix = module.matrix("f8_e4m3", rows, cols, {
     layout: `${tile[1]}`,
     assemble: async () => ({
       values: weight.tensor,
@@ -63,6 +72,7 @@ export function readFloat8(
       groupSize: tile[1],
     }),
   });
+  return activations === undefined ? matrix : { ...matrix, activations };
 }
 
 /** Scales of tiles as scales of rows. */

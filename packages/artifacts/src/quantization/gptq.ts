@@ -10,12 +10,15 @@ import type { QuantizationScheme } from "./quantization-scheme.js";
 const settingsSchema = z.looseObject({
   bits: z.number().nullish(),
   group_size: z.number().nullish(),
+  sym: z.boolean().nullish(),
   checkpoint_format: z.string().nullish(),
 });
 
 interface Settings {
   readonly bits: number | undefined;
   readonly groupSize: number | undefined;
+  /** Whether every zero point is the middle of the range. */
+  readonly isSymmetric: boolean;
   /** Added to stored zero points. */
   readonly zeroOffset: 0 | 1;
 }
@@ -26,7 +29,8 @@ interface Settings {
  * g_idx `[in]`, the group of each input. w = (q - z) * s; format 1 stores z - 1, `gptq_v2` stores z.
  *
  * Where g_idx is not ascending (act-order), the inputs are sorted by group and the matrix takes its columns in that order.
- * Fields of 2, 3 and 4 bits lie in the words of an output as the kernels take them in a row.
+ * Fields of 2, 3 and 4 bits lie in the words of an output as the kernels take them in a row. 8-bit ones become signed bytes without
+ * zero points where the settings say `sym`, else unsigned bytes with them.
  */
 export const gptq: QuantizationScheme = {
   methods: ["gptq"],
@@ -45,7 +49,9 @@ export const gptq: QuantizationScheme = {
       );
     }
     const groupSize = settings.group_size ?? undefined;
-    return (module) => readModule(module, { bits, groupSize, zeroOffset: format === "gptq" ? 1 : 0 });
+    const isSymmetric = settings.sym ?? false;
+    const zeroOffset = format === "gptq" ? 1 : 0;
+    return (module) => readModule(module, { bits, groupSize, isSymmetric, zeroOffset });
   },
 };
 
@@ -70,7 +76,8 @@ function readModule(module: QuantizedModule, settings: Settings): TensorInfo {
   module.expectShape("qzeros", [groups, (outputs * bits) / 32], why);
   const order = columnOrder(module, "g_idx", { inputs, groups, groupSize });
   const shape = { bits, inputs, outputs, groups, groupSize, order };
-  const type = ({ 2: "int2", 3: "int3", 4: "int4" } as const)[bits] ?? "int8";
+  const type =
+    ({ 2: "int2", 3: "int3", 4: "int4" } as const)[bits] ?? (settings.isSymmetric ? "int8" : "uint8");
   return module.matrix(type, outputs, inputs, {
     layout: `${groupSize} with zeros ${orderKey(order)}`,
     assemble: async () => {
@@ -81,8 +88,8 @@ function readModule(module: QuantizedModule, settings: Settings): TensorInfo {
         ...(order !== undefined && { columnOrder: order }),
       };
       const points = zeroPoints(await readWords(zeros.tensor), shape, settings.zeroOffset);
-      if (bits !== 8) return { ...parts, values: packedFields(words, shape), zeros: points };
-      return bytes(module, words, shape, points, parts);
+      if (type !== "int8") return { ...parts, values: packedFields(words, shape), zeros: points };
+      return signedBytes(module, words, shape, points, parts);
     },
   });
 }
@@ -98,11 +105,14 @@ interface Shape {
 
 function packedFields(words: Uint32Array, { bits, inputs, outputs, order }: Shape): Uint8Array {
   const rows = new Uint8Array(transposeWords(words, (inputs * bits) / 32, outputs).buffer);
-  return order === undefined ? rows : reorderFields(rows, outputs, inputs, bits, order);
+  if (order === undefined) return rows;
+  return bits === 8
+    ? reorderBytes(rows, outputs, inputs, order)
+    : reorderFields(rows, outputs, inputs, bits, order);
 }
 
 /** Signed bytes: what lies in the file is 128 above them. */
-function bytes(
+function signedBytes(
   module: QuantizedModule,
   words: Uint32Array,
   { inputs, outputs, order }: Shape,
@@ -113,7 +123,7 @@ function bytes(
   if (odd >= 0) {
     throw module.unsupported(
       "qzeros",
-      `holds the 8-bit zero point ${points[odd]}; only symmetric ones, 128, are supported`,
+      `holds the 8-bit zero point ${points[odd]}, although the configuration says sym, which means 128`,
     );
   }
   const rows = transposeWords(words, inputs / 4, outputs);

@@ -3,8 +3,9 @@ import { OctavoError } from "@octavo/protocol/errors";
 import { type QuantizationConfig, readTensors } from "../quantization/schemes.js";
 import { readJsonFile } from "@octavo/text/files/bounded-json";
 import type { TokenizerSource } from "@octavo/text/tokenizer/source";
-import type { Checkpoint } from "../checkpoint/checkpoint.js";
+import type { Checkpoint, StoredTensor } from "../checkpoint/checkpoint.js";
 import { readConfigJson } from "../config/config-json.js";
+import { textPart, textTensorName } from "../config/container-config.js";
 import { readGenerationConfig } from "../config/generation-config.js";
 import { readSafetensorsFolder } from "./safetensors-folder.js";
 import { storageOf } from "../checkpoint/tensor-storage.js";
@@ -26,8 +27,10 @@ export function openSafetensors(
   }
   // Read before the weights, so that an unsupported model is reported as such.
   readConfigJson(configPath, json, "bf16");
-  const stored = readSafetensorsFolder(folder);
-  if (stored === undefined) throw noWeights(folder, files);
+  const all = readSafetensorsFolder(folder);
+  if (all === undefined) throw noWeights(folder, files);
+  const { container } = textPart(json) ?? {};
+  const stored = container === undefined ? all : textTensors(all);
   const tensors = readTensors(stored, folder, readQuantizationConfig(folder, configPath, json), quantization);
   const config = readConfigJson(configPath, json, storageOf(tensors.values()));
   const generation = readGenerationConfig(join(folder, "generation_config.json"));
@@ -42,7 +45,19 @@ export function openSafetensors(
     generation: generation.defaults,
     tensors,
     tokenizer,
+    ...(container !== undefined && {
+      container: { name: container, skippedTensors: all.size - stored.size },
+    }),
   };
+}
+
+function textTensors(all: ReadonlyMap<string, StoredTensor>): ReadonlyMap<string, StoredTensor> {
+  const tensors = new Map<string, StoredTensor>();
+  for (const tensor of all.values()) {
+    const name = textTensorName(tensor.name);
+    if (name !== undefined) tensors.set(name, { ...tensor, name });
+  }
+  return tensors;
 }
 
 /**

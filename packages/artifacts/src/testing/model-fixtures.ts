@@ -73,8 +73,8 @@ export function readGgufFixtures(): GgufFixture[] {
     });
 }
 
-/** What transformers computed from the dequantised weights of a tiny quantised checkpoint; tools/oracle/make-quantized-fixtures.py. */
-interface QuantizedFixture {
+/** What transformers computed for a tiny checkpoint in a folder of its own. */
+interface FolderFixture {
   readonly name: string;
   readonly path: string;
   readonly prompt: readonly number[];
@@ -83,8 +83,18 @@ interface QuantizedFixture {
   readonly logits: Float32Array;
 }
 
-export function readQuantizedFixtures(): QuantizedFixture[] {
-  const folder = join(fixtures, "quantized");
+/** From the dequantised weights of quantised checkpoints; written by tools/oracle/make-quantized-fixtures.py. */
+export function readQuantizedFixtures(): FolderFixture[] {
+  return readFolderFixtures("quantized");
+}
+
+/** Of models that take images, for text; written by tools/oracle/make-container-fixtures.py. */
+export function readContainerFixtures(): FolderFixture[] {
+  return readFolderFixtures("containers");
+}
+
+function readFolderFixtures(kind: string): FolderFixture[] {
+  const folder = join(fixtures, kind);
   return readdirSync(folder)
     .filter((file) => file.endsWith(".json"))
     .map((file) => {
@@ -97,7 +107,7 @@ export function readQuantizedFixtures(): QuantizedFixture[] {
       return {
         ...expected,
         name,
-        path: fixtureQuantized(name),
+        path: join(folder, name),
         logits: new Float32Array(new Uint8Array(bytes).buffer),
       };
     });
@@ -147,7 +157,7 @@ export class ChangedCheckpoint implements Disposable {
       ...(JSON.parse(readFileSync(configPath, "utf8")) as Record<string, unknown>),
       ...changes,
     };
-    const kept = Object.entries(config).filter(([, value]) => value !== null);
+    const kept = Object.entries(config).filter(([key]) => changes[key] !== null);
     writeFileSync(configPath, JSON.stringify(Object.fromEntries(kept)));
   }
 

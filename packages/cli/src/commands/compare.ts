@@ -26,6 +26,10 @@ export default defineCommand({
       "the variant's",
       { defaultText: "the baseline's" },
     ),
+    asDeclared: option.toggle(
+      "--as-declared",
+      "round the variant's FP8 activations as its checkpoint declares",
+    ),
     numThreads: { ...loadingOptions.numThreads, group: "Options" },
     resamples: option.integer("--resamples <n>", "resamples of the bootstrap", {
       min: 200,

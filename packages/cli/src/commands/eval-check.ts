@@ -9,6 +9,7 @@ import {
   outputRows,
   type RunnerFlags,
   runnerRows,
+  spanRows,
   type TargetFlags,
   targetRows,
 } from "../eval/eval-rows.js";
@@ -29,6 +30,20 @@ const jsonOrText: OptionType<unknown> = {
   show: JSON.stringify,
 };
 
+/** Flags of asking servers, which recorded spans have no use for. */
+const askingFlags = [
+  "target",
+  "model",
+  "baseline",
+  "baselineModel",
+  "replica",
+  "startReplica",
+  "dataset",
+  "cases",
+  "maxTokens",
+  "temperature",
+] as const;
+
 /** `octavo eval check NAME`: runs one serving check, on a server or on recorded spans. */
 export const evalCheckCommand = defineCommand({
   arguments: { "<name>": "which; octavo eval list checks has the names" },
@@ -44,8 +59,9 @@ export const evalCheckCommand = defineCommand({
     ),
     spans: option.texts(
       "--spans <file...>",
-      "judge recorded spans (JSON, JSON lines, Parquet) instead of asking a server; [CONDITION=]FILE",
+      "judge recorded spans (JSON, JSON lines, Parquet, folders) instead of asking a server; [CONDITION=]FILE",
     ),
+    owner: spanRows.owner,
   },
   async run(flags, name: string) {
     const row = checkNamed(name);
@@ -53,6 +69,13 @@ export const evalCheckCommand = defineCommand({
       await run(flags, { [row.name]: flags.set });
       return;
     }
+    for (const unused of askingFlags)
+      if (flags[unused] !== undefined)
+        throw new OctavoError(
+          "invalid_option",
+          `${targetRows[unused].flag}: with --spans no server is asked; leave it out`,
+          { param: unused },
+        );
     const report = await reportOfSpans(row, flags.spans, flags.set, flags);
     await writeOutputs(report, flags);
     process.exitCode = exitCodeOfChecks(report.checks);

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
-import { startScriptedServer } from "../testing/scripted-server.js";
+import { sendModels, startScriptedServer } from "../testing/scripted-server.js";
 import { type EndedOctavo, runOctavo } from "../testing/run-octavo.js";
 
 let folder = "";
@@ -17,8 +17,27 @@ const octavo = (...args: readonly string[]): Promise<EndedOctavo> =>
 
 const countWords = (text: string): number => text.split(/\s+/).length;
 
+test("a generation that fails on its way leaves neither half a file nor the earlier one changed", async () => {
+  let counted = 0;
+  const server = await startScriptedServer((_, { prompt = "" }, response) => {
+    counted += 1;
+    if (counted > 40) response.statusCode = 501;
+    response.end(JSON.stringify(counted > 40 ? { error: "broken" } : { count: countWords(prompt) }));
+  });
+  await writeFile(join(folder, "old.jsonl"), "old");
+  const flags = ["--target", server.url, "--model", "words", "--lengths", "1k", "--tasks", "vt"];
+  const ended = await octavo("generate", "ruler", ...flags, "--count", "50", "--out", "old.jsonl");
+  server.close();
+  assert.notEqual(ended.code, 0);
+  assert.match(ended.err, /does not count tokens \(POST \/tokenize: broken/);
+  assert.equal(await readFile(join(folder, "old.jsonl"), "utf8"), "old");
+  assert.deepEqual(await readdir(folder), ["old.jsonl"]);
+  await rm(join(folder, "old.jsonl"));
+});
+
 test("RULER's cases fill the lengths that the server counts", async () => {
   const server = await startScriptedServer((request, { model, prompt = "" }, response) => {
+    if (request.url === "/v1/models") return sendModels(response, "words");
     response.statusCode = request.url === "/tokenize" && model === "words" ? 200 : 404;
     response.end(JSON.stringify({ count: countWords(prompt) }));
   });
@@ -43,8 +62,9 @@ test("RULER's cases fill the lengths that the server counts", async () => {
     const used = countWords(messages[0]?.content ?? "");
     assert.ok(used <= room && used > room - 30, `${used} of ${room}`);
   }
-  const uncounted = await octavo("generate", "ruler", ...flags, "--model", "other");
-  assert.match(uncounted.err, /does not count tokens \(POST \/tokenize/);
+  const unserved = await octavo("generate", "ruler", ...flags, "--model", "other", "--out", "none.jsonl");
+  assert.match(unserved.err, /does not serve "other"; it serves words/);
+  assert.deepEqual(await readdir(folder), ["ruler.jsonl"], "what failed leaves no file");
   server.close();
   const needy = await octavo("generate", "ruler", "--target", url, "--model", "words", "--tasks", "qa_1");
   assert.match(needy.err, /qa_1 asks questions over documents/);

@@ -1,7 +1,8 @@
 import { createWriteStream } from "node:fs";
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
-import type { Writable } from "node:stream";
+import { readFile, rename, rm } from "node:fs/promises";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import {
   type Dataset,
   openDataset,
@@ -96,13 +97,23 @@ async function readQuestions(path: string): Promise<RulerQuestion[]> {
   throw new OctavoError("dataset_invalid", `${path} has no case with a context and expected answers`);
 }
 
-/** As JSON lines, a case at a time. */
+/** As JSON lines, a case at a time. A file has its name only once it is whole. */
 async function writeCases(dataset: Dataset, path: string): Promise<void> {
-  const out: Writable = path === "-" ? process.stdout : createWriteStream(path);
-  const written = path === "-" ? undefined : once(out, "finish");
-  for await (const evalCase of dataset.cases()) {
-    if (!out.write(`${JSON.stringify(evalCase)}\n`)) await once(out, "drain");
+  if (path === "-") {
+    for await (const evalCase of dataset.cases())
+      if (!process.stdout.write(`${JSON.stringify(evalCase)}\n`)) await once(process.stdout, "drain");
+    return;
   }
-  if (path !== "-") out.end();
-  await written;
+  const partial = `${path}.partial`;
+  try {
+    await pipeline(Readable.from(linesOf(dataset)), createWriteStream(partial));
+    await rename(partial, path);
+  } catch (thrown) {
+    await rm(partial, { force: true });
+    throw thrown;
+  }
+}
+
+async function* linesOf(dataset: Dataset): AsyncGenerator<string> {
+  for await (const evalCase of dataset.cases()) yield `${JSON.stringify(evalCase)}\n`;
 }

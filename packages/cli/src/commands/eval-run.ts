@@ -1,15 +1,30 @@
-import { type EvalReport, exitCodes, healthDimensions, parseExpectation, dimensionOf } from "@octavo/evals";
+import {
+  type EvalReport,
+  type GateConfig,
+  exitCodes,
+  healthDimensions,
+  parseExpectation,
+  dimensionOf,
+} from "@octavo/evals";
 import { OctavoError } from "@octavo/protocol/errors";
 import { option } from "@octavo/protocol/options";
 import { defineCommand } from "../command.js";
 import { configFromFlags } from "../eval/config-from-flags.js";
-import { outputRows, runnerRows, targetRows } from "../eval/eval-rows.js";
+import {
+  type OutputFlags,
+  outputRows,
+  type RunnerFlags,
+  runnerRows,
+  spanRows,
+  targetRows,
+} from "../eval/eval-rows.js";
 import { runConfig } from "../eval/run-plan.js";
 
 /** `octavo eval run`: scores the answers of a server, and of a baseline beside it. */
 export default defineCommand({
   options: {
     ...targetRows,
+    ...spanRows,
     ...runnerRows,
     ...outputRows,
     expect: option.texts(
@@ -18,20 +33,43 @@ export default defineCommand({
     ),
   },
   async run(flags) {
-    if (flags.dataset === undefined)
-      throw new OctavoError("invalid_option", "--dataset: name at least one file of cases", {
-        param: "dataset",
-      });
-    const health: Record<string, string[]> = Object.fromEntries(healthDimensions.map((name) => [name, []]));
-    for (const text of flags.expect ?? []) health[dimensionOf(parseExpectation(text))]?.push(text);
-    const isGate = flags.expect !== undefined;
-    const config = configFromFlags(flags, { health });
-    const report = await runConfig(config, { ...flags, folder: process.cwd(), isGate });
-    process.exitCode = isGate
-      ? report.gate?.exitCode
-      : judgedExit(report, config.file.judge?.max_failure_rate);
+    if (flags.dataset === undefined && flags.spans === undefined)
+      refuse("dataset", "name at least one file of cases, or recorded calls with --spans");
+    if (flags.spans !== undefined && flags.baseline !== undefined)
+      refuse("baseline", "with --spans the recorded answers are the baseline: leave one of the two out");
+    const config = configFromFlags(flags, {
+      health: healthOf(flags.expect),
+      ...(flags.spans !== undefined && { recorded: "baseline" }),
+    });
+    await runScored(config, flags);
   },
 });
+
+/** The expectations by what they are about. */
+export function healthOf(expect: readonly string[] = []): Readonly<Record<string, readonly string[]>> {
+  const health: Record<string, string[]> = Object.fromEntries(healthDimensions.map((name) => [name, []]));
+  for (const text of expect) health[dimensionOf(parseExpectation(text))]?.push(text);
+  return health;
+}
+
+/** Runs evaluators over cases and sets the exit code. */
+export async function runScored(
+  config: GateConfig,
+  flags: RunnerFlags & OutputFlags & { readonly expect?: readonly string[] | undefined },
+): Promise<void> {
+  const isGate = flags.expect !== undefined;
+  if (config.file.evaluators.length === 0 && !isGate)
+    refuse(
+      "evaluator",
+      "nothing would be scored: name an evaluator (octavo eval list has the names), or what must hold with --expect",
+    );
+  const report = await runConfig(config, { ...flags, folder: process.cwd(), isGate });
+  process.exitCode = isGate ? report.gate?.exitCode : judgedExit(report, config.file.judge?.max_failure_rate);
+}
+
+function refuse(param: string, message: string): never {
+  throw new OctavoError("invalid_option", `--${param}: ${message}`, { param });
+}
 
 /** Without expectations only a broken judge is a failure. */
 function judgedExit({ evaluators }: EvalReport, mostFailures = 1): number {

@@ -190,6 +190,7 @@ test("what cannot be meant is refused before anybody is asked", async () => {
   const refused = [
     [["run", "--dataset", "golden.jsonl"], /--target/],
     [["run", "--target", scripted.url], /--dataset/],
+    [["run", "--target", scripted.url, "--dataset", "golden.jsonl"], /--evaluator: nothing would be scored/],
     [["run", ...golden(), "--evaluator", "exactmatch"], /no evaluator "exactmatch"/],
     [["run", ...golden(), "--evaluator", "{bad"], /--evaluator: not JSON/],
     [["run", ...golden(), "--api-key-env", "NO_SUCH_KEY_HERE"], /the environment has no NO_SUCH_KEY_HERE/],

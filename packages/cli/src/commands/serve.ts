@@ -1,22 +1,19 @@
-import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { LLM, type LoadOptions } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol/errors";
-import type { SpanStore } from "@octavo/tracing/store";
+import type { SpanSink } from "@octavo/tracing";
 import type { MeteringLog, OctavoServer } from "@octavo/server";
 import { resolveServerConfig } from "@octavo/server/settings";
 import { defineCommand } from "../command.js";
+import { embeddedModelFolder } from "../embedded-model.js";
 import { interruptible } from "../interruptible.js";
 import { checkAddress } from "../options/check-address.js";
+import { checkFolder } from "../options/check-folder.js";
 import { openFilesWarning } from "../options/check-open-files.js";
 import { loadOptionsOf, serverConfigOf, type ServeOptions, serveRows } from "../options/serve-options.js";
 import { endProcessAfter } from "../shutdown-watchdog.js";
 import { createLoadingLine } from "../output/loading-line.js";
 import { serveBanner } from "../output/serve-banner.js";
-
-/** The model that ships with the repository; what is served when none is named. */
-const embeddedModel = fileURLToPath(new URL("../../../../models/octavo-mini", import.meta.url));
 
 /** `octavo serve MODEL`: loads an artifact and answers OpenAI's API until told to stop. */
 export default defineCommand({
@@ -24,22 +21,20 @@ export default defineCommand({
   options: serveRows,
   async run(options, argument?: string) {
     const named = argument ?? options.model;
-    if (named === undefined && !existsSync(embeddedModel))
-      throw new OctavoError("artifact_not_found", "no model was named, and the embedded one is not here", {
-        param: "model",
-      });
+    const source = named ?? embeddedModelFolder();
     const config = resolveServerConfig(serverConfigOf(options, named === undefined ? ["octavo-mini"] : []));
     const load = loadOptionsOf(options);
+    checkFolders(options);
     await checkAddress(config);
     const tooFewFiles = openFilesWarning(options.maxNumSeqs + options.maxQueuedRequests);
     if (tooFewFiles !== undefined) tell(tooFewFiles);
-    const model = await loadModel(named ?? embeddedModel, load, options.faultStartDelay);
+    const model = await loadModel(source, load, options.faultStartDelay);
     const disposeModel = async (error: unknown): Promise<never> => {
       await model[Symbol.asyncDispose]();
       throw error;
     };
     const { createServer } = await readServer().catch(disposeModel);
-    const store = await openTraceStore(options.traceStore).catch(disposeModel);
+    const store = await openTraceStore(options).catch(disposeModel);
     const meteringLog = await openMeteringLog(options.meteringLog).catch(disposeModel);
     const server = createServer({
       model,
@@ -64,6 +59,13 @@ export default defineCommand({
     await model[Symbol.asyncDispose]();
   },
 });
+
+/** Before weights are loaded. */
+function checkFolders({ traceStore = "auto", weightCache, downloadDir }: ServeOptions): void {
+  if (traceStore !== "auto") checkFolder("trace-store", traceStore);
+  if (weightCache !== "auto" && weightCache !== "off") checkFolder("weight-cache", weightCache);
+  if (downloadDir !== undefined) checkFolder("download-dir", downloadDir);
+}
 
 async function loadModel(source: string, options: LoadOptions, startDelayMs: number): Promise<LLM> {
   const loading = createLoadingLine(process.stderr);
@@ -108,11 +110,16 @@ function faultsOf({ enableFaultInjection, corruptWeights }: ServeOptions): reado
   return [enabled, `the weights ${pattern} are corrupted: noise of ${scale}, seed ${seed}`];
 }
 
-async function openTraceStore(flag: string | undefined): Promise<SpanStore | undefined> {
+async function openTraceStore({
+  traceStore: flag,
+  traceContent,
+  traceContentRetention,
+}: ServeOptions): Promise<SpanSink | undefined> {
   if (flag === undefined) return undefined;
-  const { defaultStoreFolder, SpanStore } = await import("@octavo/tracing/store");
+  const { ContentStore, defaultStoreFolder, SpanStore } = await import("@octavo/tracing/store");
   const folder = flag === "auto" ? defaultStoreFolder() : flag;
-  return SpanStore.open({ folder, onProblem: tell });
+  if (traceContent === "none") return SpanStore.open({ folder, onProblem: tell });
+  return ContentStore.open({ folder, onProblem: tell, contentMaxAgeMs: traceContentRetention });
 }
 
 async function openMeteringLog(path: string | undefined): Promise<MeteringLog | undefined> {

@@ -1,5 +1,15 @@
-import { type CheckRow, type EvalReport, type GateConfig, gatherSpans, unjudged } from "@octavo/evals";
-import type { TargetFlags } from "./eval-rows.js";
+import {
+  type CheckRow,
+  type EvalReport,
+  type GateConfig,
+  gatherSpans,
+  planEvaluation,
+  unjudged,
+} from "@octavo/evals";
+import { interruptible } from "../interruptible.js";
+import { type ConfigFlags, configFromFlags } from "./config-from-flags.js";
+import type { RunnerFlags } from "./eval-rows.js";
+import { openRunner } from "./open-runner.js";
 
 /** A report without results. */
 function bareReport(name: string, seed: number): EvalReport {
@@ -28,27 +38,47 @@ export function skippedReport(config: GateConfig): EvalReport {
   return { ...bareReport(name, seed), gate };
 }
 
-/** The report of a check on recorded spans. */
+/** The report of a check on recorded spans, whose answers evaluators score where some are named. */
 export async function reportOfSpans(
   row: CheckRow,
   files: readonly string[],
   settings: Readonly<Record<string, unknown>>,
-  { seed, name }: Pick<TargetFlags, "seed" | "name">,
+  flags: RunnerFlags & ConfigFlags,
 ): Promise<EvalReport> {
   const started = performance.now();
-  const report = bareReport(name ?? `${row.name}, from spans`, seed);
+  const { seed = 1, name, owner } = flags;
   row.checkSettings(settings);
-  const observations = await gatherSpans(
-    files.map((file) => {
-      const [, condition = "candidate", path = file] = /^([A-Za-z][\w-]*)=(.+)$/.exec(file) ?? [];
-      return { condition, path };
-    }),
-  );
+  const unscored = new Map<string, number>();
+  const observations = await interruptible(async (signal) => {
+    const { spans: _, ...asked } = flags;
+    const config = configFromFlags(asked, { recorded: "candidate" });
+    const { evaluators } = await planEvaluation(config, {
+      folder: process.cwd(),
+      environment: process.env,
+      signal,
+    });
+    const runner = openRunner(flags, config.file.judge);
+    const onUnscored = (reason: string): void => void unscored.set(reason, (unscored.get(reason) ?? 0) + 1);
+    const scoring = { evaluators, runner, signal, onUnscored };
+    const gathered = gatherSpans(
+      files.map((file) => {
+        const [, condition = "candidate", path = file] = /^([A-Za-z][\w-]*)=(.+)$/.exec(file) ?? [];
+        return { condition, path, owner };
+      }),
+      evaluators.length === 0 ? {} : { scoring },
+    );
+    try {
+      return await gathered;
+    } finally {
+      await runner.close();
+    }
+  });
   return {
-    ...report,
+    ...bareReport(name ?? `${row.name}, from spans`, seed),
     durationMs: Math.round(performance.now() - started),
     datasets: files.map((file) => ({ name: file })),
     checks: [row.judge(observations, settings)],
     numCases: new Set(observations.map(({ caseId }) => caseId)).size,
+    warnings: [...unscored].map(([reason, count]) => `${count} calls were not scored: ${reason}`),
   };
 }

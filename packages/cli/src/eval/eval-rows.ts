@@ -18,12 +18,26 @@ export const datasetRows = {
   answers: option.text("--answers <file>", "BFCL: the expected answers", {
     defaultText: "possible_answer/ beside the questions",
   }),
+  prompt: option.text("--prompt <file>", "MMLU-Pro, LongBench v2, HLE: the benchmark's own prompt", {
+    defaultText: "Octavo's",
+  }),
+  examples: option.text(
+    "--examples <file>",
+    "MMLU-Pro, with --prompt: its validation file, for worked examples",
+  ),
 };
 
 export type DatasetFlags = ResolvedOptions<typeof datasetRows>;
 
-export function datasetOptions({ format, columns, delimiter, answers }: DatasetFlags): OpenDatasetOptions {
-  return given({ format, columns, delimiter, answers });
+export function datasetOptions({
+  format,
+  columns,
+  delimiter,
+  answers,
+  prompt,
+  examples,
+}: DatasetFlags): OpenDatasetOptions {
+  return given({ format, columns, delimiter, answers, prompt, examples });
 }
 
 /** The model that judges. */
@@ -54,12 +68,26 @@ export function evaluatorOf(text: string): unknown {
   }
 }
 
+/** Recorded calls: the `content` folder of a trace store, OTLP bodies, exports. */
+export const spanRows = inGroup("Spans", {
+  spans: option.texts(
+    "--spans <file...>",
+    "recorded calls with their content: files (JSON, JSON lines, Parquet) or folders of them",
+  ),
+  owner: option.text("--owner <name>", "read spans of this owner only, such as 'tenant acme' or 'key 0'", {
+    defaultText: "all",
+  }),
+});
+
+export type SpanFlags = ResolvedOptions<typeof spanRows>;
+
 /** The servers under test and the cases. */
 export const targetRows = {
   ...inGroup("Targets", {
     target: option.text("--target <url>", "the server to evaluate, any that speaks OpenAI's API"),
     model: option.text("--model <name>", "its model", { defaultText: "the first that it lists" }),
     apiKeyEnv: option.text("--api-key-env <name>", "environment variable with its key"),
+    noStream: option.toggle("--no-stream", "ask for whole answers, never for streams"),
     baseline: option.text(
       "--baseline <url>",
       "the server to compare it with, such as one of the unquantised model",
@@ -78,7 +106,11 @@ export const targetRows = {
       "cases: JSON lines, JSON, CSV, Parquet or a benchmark's own files",
     ),
     ...datasetRows,
-    cases: option.integer("--cases <n>", "take the first n of each dataset", { min: 1 }),
+    cases: option.integer(
+      "--cases <n>",
+      "score a sample of n of each dataset, each kind of case with its share",
+      { min: 1 },
+    ),
     evaluator: option.texts(
       "--evaluator <name...>",
       'scores answers; octavo eval list has the names. With options: \'{"name": "contains", "options": {...}}\'',

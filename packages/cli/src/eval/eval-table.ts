@@ -19,6 +19,8 @@ export function renderEvalTable(report: EvalReport): string {
         { head: "could not tell", of: (row) => row.failed },
       ]),
     );
+  const prompts = report.datasets.flatMap(({ prompts: asked = [] }) => asked);
+  if (prompts.length > 0) parts.push(`asked with: ${printable(prompts.join("; "))}`);
   if (report.cascades !== undefined)
     parts.push(
       textTable(report.cascades, [

@@ -8,7 +8,7 @@ import {
   type PlannedTarget,
   planEvaluation,
   ReplicaProcesses,
-  type TargetConfig,
+  type ScoredTargetConfig,
   runEvaluation,
 } from "@octavo/evals";
 import { interruptible } from "../interruptible.js";
@@ -98,6 +98,7 @@ async function openResources(
 }
 
 /** What a target's answers depend on beside the cases. Headers may hold secrets: the journals keep only a digest. */
-function askedOf(planned: PlannedTarget | undefined, written: TargetConfig | undefined): unknown {
-  return planned && [planned.url, planned.model, written?.extra_body, written?.headers];
+function askedOf(planned: PlannedTarget | undefined, written: ScoredTargetConfig | undefined): unknown {
+  if (written === undefined || "recorded" in written) return written;
+  return planned && [planned.url, planned.model, written.extra_body, written.headers];
 }

@@ -56,6 +56,11 @@ const commandRows = {
       "--trace-store <folder>",
       "keep a span per request in this folder, for octavo traces; auto: its default folder",
     ),
+    traceContentRetention: option.seconds(
+      "--trace-content-retention <seconds>",
+      "with --trace-store and --trace-content: remove content when it is so old; spans stay",
+      { min: 60_000, default: 86_400_000 },
+    ),
   }),
   ...inGroup("Costs", {
     meteringLog: option.text(

@@ -1,6 +1,6 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
-import type { Readable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 
 /** The command's script. */
@@ -10,6 +10,8 @@ export interface RunOctavoOptions {
   readonly cwd?: string;
   /** Added to this process's environment. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Piped into it; nothing without it. */
+  readonly input?: string;
 }
 
 export interface EndedOctavo {
@@ -20,7 +22,7 @@ export interface EndedOctavo {
 }
 
 export interface RunningOctavo {
-  readonly child: ChildProcessByStdio<null, Readable, Readable>;
+  readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
   /** Resolves once it has ended and its output was read. */
   readonly ended: Promise<EndedOctavo>;
 }
@@ -30,8 +32,9 @@ export function startOctavo(args: readonly string[], options: RunOctavoOptions =
   const child = spawn(process.execPath, [octavoMain, ...args], {
     cwd: options.cwd,
     env: { ...process.env, ...options.env },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["pipe", "pipe", "pipe"],
   });
+  child.stdin.on("error", () => undefined).end(options.input ?? "");
   let out = "";
   let err = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => (out += text));

@@ -7,6 +7,7 @@ import type {
   MatrixSource,
   Program,
 } from "@octavo/kernels";
+import { modelFamily } from "@octavo/artifacts/program/registry";
 import { OctavoError } from "@octavo/protocol/errors";
 import { convertFloats } from "@octavo/artifacts/program/float-conversion";
 import type { Checkpoint, TensorInfo } from "@octavo/artifacts/checkpoint/checkpoint";
@@ -27,7 +28,9 @@ export interface AdapterTarget {
 
 /** `AdapterTarget.interleavedHeadDim` of a checkpoint. */
 export function interleavedHeadDimOf({ format, config }: Checkpoint): number | undefined {
-  return format === "gguf" && config.rope.layout === "interleaved" ? config.headDim : undefined;
+  const { ropeLayout, isInterleavedAsTrained = false } = modelFamily(config.architecture).gguf;
+  const isPermuted = format === "gguf" && ropeLayout === "interleaved" && !isInterleavedAsTrained;
+  return isPermuted ? config.headDim : undefined;
 }
 
 export interface PackedAdapter {

@@ -23,6 +23,7 @@ export function checkGenerationRequest(request: GenerationRequest, limits: Reque
       { param: "max_tokens" },
     );
   }
+  checkEmitted(request, limits);
   checkTerms(request);
   const { priority = 0, promptLogprobsFrom = 1, cacheSalt, grammar } = request;
   if (grammar !== undefined && grammar.maskWords !== Math.ceil(limits.vocabSize / 32))
@@ -64,6 +65,24 @@ export function checkGenerationRequest(request: GenerationRequest, limits: Reque
   }
   if (cacheSalt === "")
     throw invalid("cache_salt must not be empty; leave it out to share the cache.", "cache_salt");
+}
+
+function checkEmitted(
+  { emittedTokens, promptTokens, params, wantLogitsDigests }: GenerationRequest,
+  { maxModelLen, vocabSize }: RequestLimits,
+): void {
+  if (emittedTokens === undefined) return;
+  const param = "octavo.emitted_token_ids";
+  if (params.n !== 1 || wantLogitsDigests === true)
+    throw invalid("emitted_token_ids continues one output: n must be 1, without digests of logits.", param);
+  const most = Math.min(params.maxTokens ?? maxModelLen, maxModelLen - promptTokens.length) - 1;
+  if (emittedTokens.length > most)
+    throw invalid(
+      `emitted_token_ids has ${emittedTokens.length} tokens; at most ${most} leave room for one more.`,
+      param,
+    );
+  if (emittedTokens.some((token) => token < 0 || token >= vocabSize))
+    throw invalid(`emitted_token_ids has a token outside the vocabulary (0 to ${vocabSize - 1}).`, param);
 }
 
 export function checkEmbeddingRequest(request: EmbeddingRequest, limits: RequestLimits): void {

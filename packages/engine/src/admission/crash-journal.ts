@@ -184,6 +184,8 @@ interface Left {
 
 /** The descriptor of the lock, held until it is closed. The journal itself is renamed into place, and a lock stays with the file. */
 function lockOf(path: string): number {
+  if (process.platform === "win32")
+    throw new OctavoError("invalid_option", "crash journals are not available on Windows");
   const descriptor = openSync(`${path}.lock`, "a", 0o600);
   if (lockFile(descriptor)) return descriptor;
   closeSync(descriptor);

@@ -1,6 +1,7 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import type { IntList } from "../kv-cache/int-list.js";
 import type { TokenConstraint } from "./token-constraint.js";
+import { takeFromTurn, turnHasBudget } from "./turn-budget.js";
 import type { Grammar, Matcher } from "@octavo/text/structured/grammar";
 
 /**
@@ -12,6 +13,8 @@ export class GrammarConstraint implements TokenConstraint {
   readonly #endTokens: readonly number[];
   readonly #mask: Uint32Array;
   #isFresh = false;
+  /** The rest of the work on the next token's mask. */
+  #making: Generator<number, void> | undefined;
   /** Masks behind a draft's first, second, ... token. */
   readonly #draftMasks: Uint32Array[] = [];
 
@@ -26,19 +29,29 @@ export class GrammarConstraint implements TokenConstraint {
     return this.#matcher.isFinished;
   }
 
-  /** Makes the mask of the next token. Throws `invalid_request` when the grammar is too ambiguous to follow. */
+  prepareInTurn(): boolean {
+    if (this.#isFresh) return true;
+    this.#making ??= this.#matcher.preparing();
+    if (!advanced(this.#making)) return false;
+    this.prepare();
+    return true;
+  }
+
+  /** Throws `invalid_request` when the grammar is too ambiguous to follow. */
   prepare(): void {
     if (this.#isFresh) return;
     this.#fill(this.#mask);
     this.#isFresh = true;
+    this.#making = undefined;
   }
 
-  /** Also truncates the draft where following it takes too much work. */
+  /** Also truncates the draft where following it takes more work than this turn of the event loop has left. */
   cutDraft(draft: IntList): void {
     const before = this.#matcher.numAccepted;
     let length = 0;
     try {
       while (length < draft.length && this.#matcher.accept(draft.at(length)) && !this.#matcher.isFinished) {
+        if (!advanced(this.#matcher.preparing())) break;
         this.#fill((this.#draftMasks[length] ??= new Uint32Array(this.#mask.length)));
         length += 1;
       }
@@ -85,5 +98,16 @@ export class GrammarConstraint implements TokenConstraint {
         `Token ${token} was sampled although the grammar does not allow it.`,
       );
     this.#isFresh = false;
+    this.#making = undefined;
   }
+}
+
+/** Goes on with a mask while the turn has budget; returns whether it is made. */
+function advanced(making: Generator<number, void>): boolean {
+  while (turnHasBudget()) {
+    const { done, value } = making.next();
+    if (done === true) return true;
+    takeFromTurn(value);
+  }
+  return false;
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { GenerationRequest } from "../api.js";
 import type { SamplingParams } from "../sampling/sampling-params.js";
-import type { GrammarSpec } from "@octavo/text/structured/grammar";
+import type { GrammarSpec, Matcher } from "@octavo/text/structured/grammar";
 import {
   collect,
   type Collected,
@@ -190,6 +190,44 @@ describe("generation under a grammar", () => {
       await engine[Symbol.asyncDispose]();
     }
     assert.equal(texts[0], texts[1]);
+  });
+
+  it("lets the event loop turn while a mask takes much work, and is aborted meanwhile", async () => {
+    const { engine } = open();
+    const grammar = await engine.compileGrammar({ kind: "regex", pattern: "[uv]{40}" });
+    const limits = { parts: 50 };
+    /** As the grammar, with masks that take 50 turns' work, or never end. */
+    const slow = (): Matcher => {
+      const matcher = grammar.start();
+      matcher.preparing = function* () {
+        for (let part = 0; part < limits.parts; part += 1) yield 10_000;
+      };
+      return matcher;
+    };
+    let turns = 0;
+    let isOver = false;
+    const count = (): void => {
+      turns += 1;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    using _ = { [Symbol.dispose]: () => void (isOver = true) };
+    const request = generationRequest([1], { ...params, seed: 1n });
+    const plain = await collect(engine.generate({ ...request, grammar }));
+    const before = turns;
+    const sliced = { maskWords: grammar.maskWords, start: slow };
+    assert.equal(
+      (await collect(engine.generate({ ...request, grammar: sliced }))).sequences[0]?.text,
+      plain.sequences[0]?.text,
+    );
+    assert.ok(turns - before >= 39 * 50, `${turns - before} turns`);
+    limits.parts = Infinity;
+    const abort = new AbortController();
+    setTimeout(() => abort.abort(), 5);
+    const left = await collect(engine.generate({ ...request, grammar: sliced }, abort.signal));
+    assert.equal(left.sequences[0]?.finishReason, "abort");
+    engine.checkIntegrity();
+    await engine[Symbol.asyncDispose]();
   });
 
   it("tells a request alone what is wrong with it", async () => {

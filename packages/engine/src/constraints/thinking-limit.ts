@@ -57,6 +57,10 @@ export class ThinkingLimit implements TokenConstraint {
     this.#inner?.prepare();
   }
 
+  prepareInTurn(): boolean {
+    return this.#inner?.prepareInTurn() ?? true;
+  }
+
   accept(token: number): void {
     this.#inner?.accept(token);
     if (this.#numForced !== undefined && token === this.#budget.endTokens[this.#numForced])

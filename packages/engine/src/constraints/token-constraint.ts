@@ -8,8 +8,10 @@ export interface TokenConstraint {
   readonly mask: Uint32Array | undefined;
   /** The next token if only one is allowed. */
   readonly forcedToken: number | undefined;
-  /** Makes the mask of the next token. */
+  /** Makes the mask of the next token at once, as the first one, which was made when the grammar was compiled. */
   prepare(): void;
+  /** Makes the mask of the next token as far as this turn of the event loop has budget for it; returns whether it is made. */
+  prepareInTurn(): boolean;
   /** Advances by a token that was sampled under the mask and does not end the sequence. */
   accept(token: number): void;
   /**

@@ -20,6 +20,8 @@ interface LoadCallbacks {
   /** Runs the model on this backend instead of a native one of its own; the caller disposes it, after the model. */
   readonly backend?: Backend | undefined;
   readonly hooks?: EngineHooks | undefined;
+  /** Of checkpoints that declare FP8 activations: exact ones all the same (the default), or rounded as declared. */
+  readonly activations?: "exact" | "declared" | undefined;
 }
 
 const callbacks: Readonly<Record<keyof LoadCallbacks, true>> = {
@@ -28,6 +30,7 @@ const callbacks: Readonly<Record<keyof LoadCallbacks, true>> = {
   signal: true,
   backend: true,
   hooks: true,
+  activations: true,
 };
 
 /** How a model is loaded and served. Names follow vLLM's flags; docs/reference/options.md lists defaults and ranges. */
@@ -51,6 +54,14 @@ export interface LoadProgress {
 export function resolveLoadOptions(options: LoadOptions): ResolvedLoadOptions {
   const rows = { ...loadingOptions, ...schedulingOptions };
   checkOptionNames(options, [...Object.keys(rows), ...Object.keys(callbacks)], "LLM.load");
-  const { onProgress, onWarning, signal, backend, hooks } = options;
-  return { ...resolveOptions(rows, options, paramOf), onProgress, onWarning, signal, backend, hooks };
+  const { onProgress, onWarning, signal, backend, hooks, activations } = options;
+  return {
+    ...resolveOptions(rows, options, paramOf),
+    onProgress,
+    onWarning,
+    signal,
+    backend,
+    hooks,
+    activations,
+  };
 }

@@ -14,6 +14,7 @@ import type { EngineOptions } from "../engine-options.js";
 import type { WeightCorruptor } from "../faults/corrupt-weights.js";
 import { huggingFaceHome } from "@octavo/artifacts/hub/hub-settings";
 import { type LoadedModel, loadModel } from "../model/load-model.js";
+import { declaredActivations, describeActivations } from "@octavo/artifacts/program/declared-activations";
 import type { ModelConfig } from "@octavo/artifacts/program/model-config";
 import { packLaterFromBytes } from "../model/weight-packer.js";
 import { WeightCache } from "../model/weight-cache/weight-cache.js";
@@ -64,7 +65,7 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
   const drafting = speculative && (await import("./load-speculation.js"));
   const draft =
     speculative?.method === "draft_model" ? await drafting?.openDraft(speculative, options) : undefined;
-  const sizes = planSizes(checkpoint, draft, options);
+  const sizes = planSizes(checkpoint, draft, options, speculative?.numSpeculativeTokens ?? 0);
   const owned: Disposable[] = [];
   try {
     let { backend } = options;
@@ -76,7 +77,7 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
     const { loaded, tokenizer, templates, createEngine } = await loadContents(
       backend,
       checkpoint,
-      sizes.maxNumBatchedTokens,
+      sizes,
       options,
       corruptor,
     );
@@ -175,14 +176,14 @@ interface Contents {
 async function loadContents(
   backend: Backend,
   checkpoint: Checkpoint,
-  maxTokens: number,
+  sizes: Sizes,
   options: ResolvedLoadOptions,
   corruptor: WeightCorruptor | undefined,
 ): Promise<Contents> {
   const failure = new AbortController();
   const signal =
     options.signal === undefined ? failure.signal : AbortSignal.any([options.signal, failure.signal]);
-  const packing = packWeights(backend, checkpoint, maxTokens, { ...options, signal }, corruptor);
+  const packing = packWeights(backend, checkpoint, sizes, { ...options, signal }, corruptor);
   // Awaited below in every case; until then a rejection must not count as unhandled.
   packing.catch(() => undefined);
   try {
@@ -209,7 +210,7 @@ function untilPackingRuns(): Promise<void> {
 async function packWeights(
   backend: Backend,
   checkpoint: Checkpoint,
-  maxTokens: number,
+  { maxNumBatchedTokens: maxTokens, maxModelLen }: Sizes,
   options: ResolvedLoadOptions,
   corruptor: WeightCorruptor | undefined,
 ): Promise<LoadedModel> {
@@ -221,12 +222,26 @@ async function packWeights(
     onWarning,
     corruptor,
     maxTokens,
+    maxModelLen,
+    activations: options.activations,
     dtype: dtype === "auto" ? undefined : dtype,
     signal,
     onProgress:
       onProgress &&
       ((doneBytes, totalBytes) => onProgress({ phase: "loading weights", doneBytes, totalBytes })),
   });
+  const declared = declaredActivations(checkpoint.tensors);
+  if (declared !== undefined && options.activations !== "declared") {
+    onWarning?.(
+      `The checkpoint declares ${describeActivations(declared)}. They are not rounded here, so other engines may answer worse than this one.`,
+    );
+  }
+  if (checkpoint.container !== undefined) {
+    const { name, skippedTensors } = checkpoint.container;
+    onWarning?.(
+      `${name} is served as text: images are refused, and ${skippedTensors} tensors for them are not loaded.`,
+    );
+  }
   if (loaded.unusedTensors.length > 0) {
     const shown = loaded.unusedTensors.slice(0, 3).join(", ");
     onWarning?.(
@@ -247,6 +262,7 @@ function planSizes(
   checkpoint: Checkpoint,
   draft: DraftSource | undefined,
   options: ResolvedLoadOptions,
+  maxDraftTokens: number,
 ): Sizes {
   const { config, tensors } = checkpoint;
   const { dtype, memoryUtilization, blockSize, maxNumSeqs, maxNumBatchedTokens } = options;
@@ -271,12 +287,20 @@ function planSizes(
     maxModelLen: options.maxModelLen,
     kvCacheDtype: options.kvCacheDtype,
     kvCacheMemoryBytes: options.kvCacheMemoryBytes ?? shareBytes,
+    maxDraftTokens,
     availableBytes: Math.max(availableBytes, 0),
   });
   if (plan.isShortened) {
     options.onWarning?.(
       `The KV cache holds one sequence of ${plan.maxModelLen} tokens, so that is the context length; ` +
         `the model could take ${config.maxPositionEmbeddings}. Give the cache more memory to use them.`,
+    );
+  }
+  const { scaling } = config.rope;
+  if (scaling.kind === "longrope" && plan.maxModelLen > scaling.originalMaxPositions) {
+    options.onWarning?.(
+      `Sequences may grow to ${plan.maxModelLen} tokens, so LongRoPE's long factors are in use, which cost short texts some quality. ` +
+        `With --max-model-len ${scaling.originalMaxPositions} or less, the short factors are.`,
     );
   }
   return { ...plan, blockSize, maxNumSeqs, maxNumBatchedTokens };
@@ -303,6 +327,7 @@ function engineOptionsOf(parts: EngineParts, options: ResolvedLoadOptions): Engi
     hiddenSize: config.hiddenSize,
     eosTokenIds: config.eosTokenIds,
     kv: sizes.kv,
+    states: sizes.states,
     numBlocks: sizes.numBlocks,
     blockSize: sizes.blockSize,
     maxModelLen: sizes.maxModelLen,

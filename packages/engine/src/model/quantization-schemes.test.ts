@@ -344,7 +344,7 @@ describe("a quantised checkpoint that cannot be read", () => {
     );
   });
 
-  it("because 8-bit codes are not symmetric is refused when it is packed", async () => {
+  it("because 8-bit codes are not as symmetric as its configuration says is refused when it is packed", async () => {
     const path = changed("gptq-8bit-act-order", {
       tensors: (tensors) => void tensor(tensors, `${down}.qzeros`).data.writeUInt8(3, 0),
     });
@@ -352,7 +352,7 @@ describe("a quantised checkpoint that cannot be read", () => {
     await assertRefused(
       ModelRunner.load(backend, await openCheckpoint(path), 8, "f32"),
       "artifact_unsupported",
-      /down_proj\.qzeros" holds the 8-bit zero point 4/,
+      /down_proj\.qzeros" holds the 8-bit zero point 4, although the configuration says sym/,
     );
   });
 });

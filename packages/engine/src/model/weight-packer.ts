@@ -21,7 +21,12 @@ import type {
 import { readTensor, readTensorNow } from "@octavo/artifacts/checkpoint/read-tensor";
 import { type FloatType, isFloatType } from "@octavo/artifacts/checkpoint/tensor-storage";
 import { convertFloats } from "@octavo/artifacts/program/float-conversion";
-import type { MatrixPlan, ModelPlan, VectorPlan } from "@octavo/artifacts/program/model-plan";
+import {
+  type MatrixPlan,
+  type ModelPlan,
+  type VectorPlan,
+  weightsIn,
+} from "@octavo/artifacts/program/model-plan";
 import type { KeptMatrix, WeightCache } from "./weight-cache/weight-cache.js";
 
 export interface PackingOptions {
@@ -86,7 +91,7 @@ export class WeightPacker implements Disposable {
 
   async pack(plan: ModelPlan): Promise<void> {
     const matrices = new Set<MatrixPlan>();
-    for (const weight of plannedWeights(plan)) {
+    for (const weight of weightsIn([plan.ops, plan.head])) {
       if (weight.kind === "matrix") matrices.add(weight);
       else this.#packVector(weight);
     }
@@ -215,7 +220,7 @@ export class WeightPacker implements Disposable {
     const { dtype, corruptor } = this.#options;
     const { type, name, recipe } = tensor;
     if (corruptor?.matches(name) === true) return this.#corrupted(tensor, corruptor);
-    if (recipe !== undefined) return { type, rows, cols, name, ...(await this.#assemble(recipe)) };
+    if (recipe !== undefined) return this.#assembled(tensor, recipe);
     if (dtype === undefined || dtype === type || !isFloatType(type)) {
       return { type, rows, cols, bytes: this.#bytes(tensor), name };
     }
@@ -241,8 +246,13 @@ export class WeightPacker implements Disposable {
     return { type: dtype, rows, cols, name, bytes: { data: corruptor.floats(name, bytes, type, dtype) } };
   }
 
-  async #assemble(recipe: MatrixRecipe): Promise<AssembledSource> {
-    return this.#sourceOf(await recipe.assemble());
+  async #assembled({ type, name, shape }: TensorInfo, recipe: MatrixRecipe): Promise<MatrixSource> {
+    const [rows = 0, cols = 0] = shape;
+    const parts = await recipe.assemble();
+    const { dtype } = this.#options;
+    if (dtype === undefined || dtype === type || !isFloatType(type) || !(parts.values instanceof Uint8Array))
+      return { type, rows, cols, name, ...this.#sourceOf(parts) };
+    return { type: dtype, rows, cols, name, bytes: { data: convertFloats(parts.values, type, dtype) } };
   }
 
   #sourceOf({ values, scales, zeros, ...rest }: MatrixParts): AssembledSource {
@@ -262,7 +272,7 @@ export class WeightPacker implements Disposable {
         `Tensor "${tensor.name}" is stored as ${type}; vectors must be f32, f16 or bf16.`,
       );
     }
-    const length = tensor.shape[0] ?? 0;
+    const length = tensor.shape.reduce((product, size) => product * size, 1);
     if (tensor.step === undefined) return { type, length, bytes: this.#bytes(tensor), name: tensor.name };
     return { type, length, bytes: { data: everyNth(readTensorNow(tensor), tensor.step) }, name: tensor.name };
   }
@@ -290,21 +300,6 @@ function everyNth(bytes: Uint8Array, { first, every, elementBytes }: VectorStep)
 
 function bytesOf(values: Float32Array): Uint8Array {
   return new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
-}
-
-function* plannedWeights(plan: ModelPlan): Generator<MatrixPlan | VectorPlan> {
-  for (const op of plan.ops) {
-    if (op.op === "attention" && op.sinks !== undefined) yield op.sinks;
-    if (op.op === "experts") {
-      for (const expert of op.experts) yield* Object.values(expert);
-      continue;
-    }
-    if (op.op !== "embedding" && op.op !== "linear" && op.op !== "rms_norm") continue;
-    yield op.weight;
-    if (op.op === "linear" && op.bias !== undefined) yield op.bias;
-  }
-  yield plan.head.weight;
-  if (plan.head.bias !== undefined) yield plan.head.bias;
 }
 
 function sourceBytes(plan: MatrixPlan): number {

@@ -112,6 +112,10 @@ export abstract class ActiveRequest implements SequenceGroup, ObservedRequest, S
 
   /** Creates what a sequence needs to run; called once, when it is first admitted. */
   abstract prepare(sequence: Sequence): void;
+  /** Goes on with the mask of the next token; returns whether the sequence can be sampled. */
+  prepareMask(_sequence: Sequence): boolean {
+    return true;
+  }
   /** 0 unless the request samples. */
   draftLimit(_sequence: Sequence): number {
     return 0;

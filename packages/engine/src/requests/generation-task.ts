@@ -8,7 +8,7 @@ import type {
   TokenLogprob,
   Usage,
 } from "../api.js";
-import type { OctavoError } from "@octavo/protocol/errors";
+import { OctavoError } from "@octavo/protocol/errors";
 import { randomSeed, sequenceSeed } from "../sampling/seeds.js";
 import { Sequence } from "../scheduler/sequence.js";
 import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
@@ -93,6 +93,8 @@ export class GenerationTask extends ActiveRequest {
     }));
     const first = this.sequences[0];
     if (first !== undefined && this.#awaitsPromptLogprobs) first.firstWantedRow = this.#numScored;
+    if (first !== undefined && request.emittedTokens !== undefined)
+      this.#replay(first, request.emittedTokens);
   }
 
   override prepare(sequence: Sequence): void {
@@ -122,6 +124,10 @@ export class GenerationTask extends ActiveRequest {
       ...(this.#badWords.length > 0 && { badWords: this.#badWords }),
       ...(suppressible.length > 0 && { stopTokens: Int32Array.from(new Set(suppressible)) }),
     });
+  }
+
+  override prepareMask(sequence: Sequence): boolean {
+    return this.#stream(sequence).constraint?.prepareInTurn() ?? true;
   }
 
   override draftLimit(sequence: Sequence): number {
@@ -193,8 +199,7 @@ export class GenerationTask extends ActiveRequest {
       if (ahead === sequence.draft.length || sampled.token !== sequence.draft.at(ahead)) break;
     }
     // Not while planning the next step: a failure there would stop the engine.
-    stream.constraint?.prepare();
-    return this.#takeForced(sequence, stream);
+    return this.prepareMask(sequence) && this.#takeForced(sequence, stream);
   }
 
   override release(sequence: Sequence): void {
@@ -303,9 +308,34 @@ export class GenerationTask extends ActiveRequest {
       const ending = stream.output.accept(token, undefined, this.#constrainedEnding(sequence, stream, token));
       stream.finishReason = ending?.finishReason;
       if (ending !== undefined) return true;
-      constraint.prepare();
+      if (!constraint.prepareInTurn()) break;
     }
     return false;
+  }
+
+  /** Takes output that was generated elsewhere. Throws `invalid_request` for tokens that could not have been. */
+  #replay(sequence: Sequence, tokens: Int32Array): void {
+    const stream = this.#stream(sequence);
+    for (const [at, token] of tokens.entries()) {
+      sequence.tokens.push(token);
+      let ending: Ending | undefined;
+      let cause: unknown;
+      try {
+        ending = stream.output.accept(token, undefined, this.#constrainedEnding(sequence, stream, token));
+      } catch (thrown) {
+        cause = thrown;
+      }
+      if (ending === undefined && cause === undefined) continue;
+      const why = cause === undefined ? "ends the output" : "is not allowed by the request's output format";
+      throw new OctavoError(
+        "invalid_request",
+        `emitted_token_ids[${at}] ${why}; leave it and what follows out`,
+        {
+          param: "octavo.emitted_token_ids",
+          cause,
+        },
+      );
+    }
   }
 
   #constraint(tokenizer: Tokenizer): TokenConstraint | undefined {

@@ -42,6 +42,8 @@ export class StepRunner {
   async run(): Promise<boolean> {
     const { options, pool, cache, scheduler, speculation, requests, journal, observers, evidence, faults } =
       this.#parts;
+    await this.#prepareMasks();
+    if (this.#parts.requests.size === 0) return false;
     const startMs = performance.now();
     const evictionsBefore = pool.numEvictions;
     const step = this.#plan();
@@ -49,6 +51,7 @@ export class StepRunner {
     // Only a draft model takes time; otherwise the step must not wait for a turn of the event loop.
     const drafting = speculation?.draft(step, this.#requestOf);
     if (drafting !== undefined) await drafting;
+    scheduler.reserveSnapshots(step.sequences);
     const plan = this.#plans.build(step.sequences, this.#requestOf);
     const draftTokens = plan.numTokens - step.prefillTokens - step.decodeTokens;
     const blocksUsed = pool.numUsed;
@@ -98,6 +101,26 @@ export class StepRunner {
     });
     evidence.endStep(end);
     return true;
+  }
+
+  /** Finishes the masks that the last step's turn had no budget for, while the event loop turns. */
+  async #prepareMasks(): Promise<void> {
+    const { scheduler, requests } = this.#parts;
+    const isWaiting = (sequence: Sequence): boolean => {
+      if (sequence.status !== "running") return false;
+      const request = requests.of(sequence);
+      try {
+        return !request.prepareMask(sequence);
+      } catch (thrown) {
+        requests.fail(request, OctavoError.from(thrown));
+        return false;
+      }
+    };
+    let waiting = scheduler.running.filter(isWaiting);
+    while (waiting.length > 0) {
+      await eventLoopTurn();
+      waiting = waiting.filter(isWaiting);
+    }
   }
 
   readonly #requestOf = (sequence: Sequence): ActiveRequest => this.#parts.requests.of(sequence);

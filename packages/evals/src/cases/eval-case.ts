@@ -61,6 +61,16 @@ export interface ExpectedToolCall {
   readonly name: string;
   /** For each argument the values that are accepted; an accepted `""` makes the argument optional. */
   readonly arguments: Readonly<Record<string, readonly unknown[]>>;
+  /** Arguments that are source text of another language, and of which type. */
+  readonly sources?: Readonly<Record<string, SourceType>>;
+}
+
+/** A type of Java or JavaScript, as the Berkeley Function-Calling Leaderboard names it. */
+export interface SourceType {
+  readonly language: "java" | "javascript";
+  readonly type: string;
+  /** Of the items of a list. */
+  readonly itemType?: string;
 }
 
 /** Request parameters of the case; the run decides undefined ones. */

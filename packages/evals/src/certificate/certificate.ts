@@ -1,7 +1,7 @@
 import type { Verdict } from "../checks/check.js";
 
 /**
- * Whether a server computes the same bits for a request however it is served: alone, from its cache, in batches, preempted
+ * Whether a server computes the same bits for a request however it is served: alone, from its cache, streamed or not, in batches, preempted
  * and recomputed. It rests on the digests of logits that Octavo gives; of a server that gives none nothing is certified.
  */
 export interface Certificate {
@@ -18,7 +18,8 @@ export interface Certificate {
   readonly notes: readonly string[];
 }
 
-export type CertificateCondition = "cached" | "batch" | "preempted" | "evicted";
+/** `whole`: not streamed, and read whole. */
+export type CertificateCondition = "cached" | "whole" | "batch" | "preempted" | "evicted";
 
 export interface CertifiedCondition {
   readonly name: CertificateCondition;

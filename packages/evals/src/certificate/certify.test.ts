@@ -68,6 +68,7 @@ describe("a certificate", () => {
       certificate.conditions.map(({ name, runs, tokens }) => [name, runs, tokens]),
       [
         ["cached", 5, 30],
+        ["whole", 5, 30],
         ["batch", 10, 60],
         ["preempted", 5, 30],
         ["evicted", 5, 30],
@@ -109,6 +110,19 @@ describe("a certificate", () => {
     assert.equal(cut.divergences[0]?.isVisible, false);
   });
 
+  it("fails one whose whole answers are read differently from its streams", async () => {
+    const target = functionTarget("octavo", (_, { stream }) => ({
+      text: stream === false ? "helo" : "hello",
+      logitsDigests: ["a", "b"],
+    }));
+    const certificate = await certify(target, cases, settings);
+    assert.equal(certificate.verdict, "fail");
+    assert.deepEqual(
+      [...new Set(certificate.divergences.map(({ condition, token }) => [condition, token].join()))],
+      ["whole,2"],
+    );
+  });
+
   it("does without faults where the server takes none, and says so", async () => {
     const { target } = server(({ octavo }) =>
       octavo?.faults === undefined ? undefined : { failure: refused },
@@ -117,7 +131,7 @@ describe("a certificate", () => {
     assert.equal(certificate.verdict, "pass");
     assert.deepEqual(
       certificate.conditions.map(({ name }) => name),
-      ["cached", "batch"],
+      ["cached", "whole", "batch"],
     );
     assert.match(certificate.notes.join(" "), /takes no faults/);
   });
@@ -131,7 +145,7 @@ describe("a certificate", () => {
     assert.equal(nothing.verdict, "inconclusive");
     assert.match(nothing.notes.join(" "), /no digests/);
     const failure = { code: "overloaded", httpStatus: 503, message: "busy" };
-    const once = server((_, __, run) => (run === 3 ? { failure } : undefined));
+    const once = server((_, __, run) => (run === 4 ? { failure } : undefined));
     const partial = await certify(once.target, cases, settings);
     assert.equal(partial.verdict, "inconclusive");
     assert.match(partial.notes.join(" "), /case-\d, batch: busy/);

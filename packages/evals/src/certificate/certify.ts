@@ -60,7 +60,7 @@ class Certification {
 
   async run(cases: readonly EvalCase[]): Promise<Certificate> {
     const takesFaults = await this.#takesFaults(cases[0]!);
-    const total = cases.length * (2 + this.#settings.rounds + (takesFaults ? 2 : 0));
+    const total = cases.length * (3 + this.#settings.rounds + (takesFaults ? 2 : 0));
     const progress = (): void => this.#settings.onProgress?.({ done: (this.#done += 1), total });
     const references: Reference[] = [];
     let numFailed = 0;
@@ -77,6 +77,8 @@ class Certification {
       const reference = { evalCase, answer, digests: answer.logitsDigests };
       references.push(reference);
       await this.#compare(reference, "cached", { cache_salt: salt });
+      progress();
+      await this.#compare(reference, "whole", { cache_salt: salt }, false);
       progress();
     }
     if (references.length === 0 && this.#notes.length === 0)
@@ -129,9 +131,14 @@ class Certification {
     }
   }
 
-  async #compare(reference: Reference, condition: CertificateCondition, extra: Fields): Promise<void> {
+  async #compare(
+    reference: Reference,
+    condition: CertificateCondition,
+    extra: Fields,
+    stream = true,
+  ): Promise<void> {
     const { evalCase, digests } = reference;
-    const answer = await this.#ask(evalCase, extra);
+    const answer = await this.#ask(evalCase, extra, stream);
     const got = answer.failure === undefined ? answer.logitsDigests : undefined;
     const before = this.#counts.get(condition) ?? {
       name: condition,
@@ -146,7 +153,9 @@ class Certification {
       this.#notes.push(`${evalCase.id}, ${condition}: ${why}`);
       return;
     }
-    const token = firstDifference(digests, got);
+    const isVisible = outputOf(answer) !== outputOf(reference.answer);
+    // the same logits read differently are a difference behind the last token
+    const token = firstDifference(digests, got) ?? (isVisible ? digests.length : undefined);
     this.#counts.set(condition, {
       ...before,
       runs: before.runs + 1,
@@ -160,14 +169,14 @@ class Certification {
       token,
       expected: digests[token],
       got: got[token],
-      isVisible: outputOf(answer) !== outputOf(reference.answer),
+      isVisible,
     });
   }
 
-  #ask(evalCase: EvalCase, extra: Fields): Promise<Answer> {
+  #ask(evalCase: EvalCase, extra: Fields, stream = true): Promise<Answer> {
     const { seed, signal } = this.#settings;
     const extraBody = { ...samplingOf(evalCase, seed), ...extra };
-    return this.#target.answer(evalCase, { signal, wantsDigests: true, extraBody });
+    return this.#target.answer(evalCase, { signal, stream, wantsDigests: true, extraBody });
   }
 
   async #takesFaults(evalCase: EvalCase): Promise<boolean> {

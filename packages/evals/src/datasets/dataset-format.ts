@@ -1,7 +1,8 @@
-import { open } from "node:fs/promises";
+import { open, stat } from "node:fs/promises";
 import { extname } from "node:path";
 import { isRecord } from "@octavo/protocol";
 import { fileSource, readProblem } from "./byte-source.js";
+import { isSpanValue } from "../spans/span-record.js";
 import { hleColumns } from "./formats/hle.js";
 import { longBenchFields } from "./formats/longbench-v2.js";
 import { mmluProColumns } from "./formats/mmlu-pro.js";
@@ -20,10 +21,13 @@ export const datasetFormats = [
   "hle",
   "bfcl",
   "promptfoo",
+  "spans",
 ] as const;
 export type DatasetFormat = (typeof datasetFormats)[number];
 
 const sniffedBytes = 4096;
+/** Of a store of spans. */
+const spanColumns = ["trace_id", "span_id", "start_ms", "duration_ms"];
 
 /**
  * What a file holds, by its content where that tells and by its extension where it does not. Known benchmarks are told by
@@ -31,6 +35,7 @@ const sniffedBytes = 4096;
  * @throws OctavoError `dataset_invalid` for files that are none of it
  */
 export async function detectFormat(path: string): Promise<DatasetFormat> {
+  if (await isFolder(path)) return "spans";
   const start = await readStart(path);
   const extension = extname(path).toLowerCase();
   if (start.subarray(0, 4).toString("latin1") === "PAR1") return detectParquet(path);
@@ -52,6 +57,13 @@ export async function detectFormat(path: string): Promise<DatasetFormat> {
   );
 }
 
+async function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+}
+
 async function readStart(path: string): Promise<Buffer> {
   try {
     await using handle = await open(path);
@@ -68,11 +80,12 @@ async function detectParquet(path: string): Promise<DatasetFormat> {
   await file.close();
   if (mmluProColumns.every((name) => columns.has(name))) return "mmlu-pro";
   if (hleColumns.every((name) => columns.has(name))) return "hle";
-  return "parquet";
+  return spanColumns.every((name) => columns.has(name)) ? "spans" : "parquet";
 }
 
 async function detectArray(path: string): Promise<DatasetFormat> {
   for await (const { value } of readJsonArray(fileSource(path))) {
+    if (isSpanValue(value)) return "spans";
     return isRecord(value) && longBenchFields.every((name) => name in value) ? "longbench-v2" : "json";
   }
   throw invalidFile(path, "holds no cases");
@@ -81,6 +94,7 @@ async function detectArray(path: string): Promise<DatasetFormat> {
 async function detectLines(path: string): Promise<DatasetFormat> {
   for await (const lines of readJsonLines(fileSource(path))) {
     for (const { record } of lines) {
+      if (isSpanValue(record)) return "spans";
       const isTools = record["function"] !== undefined || record["involved_classes"] !== undefined;
       return record["question"] !== undefined && isTools ? "bfcl" : "jsonl";
     }

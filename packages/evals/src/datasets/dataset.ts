@@ -10,6 +10,8 @@ export interface Dataset {
    * @throws OctavoError `dataset_invalid` that names the file, the line or row, and the field
    */
   cases(): AsyncIterable<EvalCase>;
+  /** With which prompts a benchmark's cases were asked, as reports say it; whole once `cases` has ended. */
+  readonly prompts?: () => readonly string[];
   /** How many cases were left out, by reason; whole once `cases` has ended. Absent where none ever is. */
   readonly skipped?: () => Readonly<Record<string, number>>;
 }

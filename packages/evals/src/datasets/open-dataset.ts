@@ -3,6 +3,7 @@ import { isCaseField, knownCaseFields } from "./case-record.js";
 import { csvDataset } from "./csv.js";
 import type { Dataset } from "./dataset.js";
 import { type DatasetFormat, detectFormat } from "./dataset-format.js";
+import { spanDataset } from "../spans/span-dataset.js";
 import { bfclDataset } from "./formats/bfcl.js";
 import { hleDataset } from "./formats/hle.js";
 import { longBenchDataset } from "./formats/longbench-v2.js";
@@ -21,6 +22,12 @@ export interface OpenDatasetOptions {
   readonly delimiter?: string;
   /** The file of golds, for BFCL. */
   readonly answers?: string;
+  /** The benchmark's own prompt, for MMLU-Pro, LongBench v2 and HLE. */
+  readonly prompt?: string;
+  /** The file of worked examples, for MMLU-Pro with `prompt`. */
+  readonly examples?: string;
+  /** Of recorded spans, those of this owner, such as `tenant acme`, `key 0` or `anyone`. */
+  readonly owner?: string;
   /** A sample of so many cases, each kind with its share. */
   readonly limit?: number;
   /** Of the sample. Default 1. */
@@ -32,6 +39,9 @@ const formatsThatTake = {
   columns: ["csv", "parquet"],
   delimiter: ["csv"],
   answers: ["bfcl"],
+  prompt: ["mmlu-pro", "longbench-v2", "hle"],
+  examples: ["mmlu-pro"],
+  owner: ["spans"],
 } as const satisfies Record<string, readonly DatasetFormat[]>;
 
 /**
@@ -63,6 +73,14 @@ function checkOptions(path: string, format: DatasetFormat, options: OpenDatasetO
       `columns: a case has no field ${JSON.stringify(stranger.slice(0, 64))}; it has ${knownCaseFields.join(", ")}. Columns of other names become metadata as they are.`,
       { param: "columns" },
     );
+  if (options.examples !== undefined && options.prompt === undefined)
+    throw new OctavoError(
+      "invalid_option",
+      "examples: they go with the benchmark's own prompt: give prompt too",
+      {
+        param: "examples",
+      },
+    );
   const { delimiter } = options;
   if (delimiter !== undefined && !/^[^"\r\n]$/u.test(delimiter))
     throw new OctavoError(
@@ -75,7 +93,7 @@ function checkOptions(path: string, format: DatasetFormat, options: OpenDatasetO
 function openFormat(
   path: string,
   format: DatasetFormat,
-  { columns, delimiter, answers }: OpenDatasetOptions,
+  { columns, delimiter, answers, prompt, examples, owner }: OpenDatasetOptions,
 ): Dataset | Promise<Dataset> {
   switch (format) {
     case "jsonl":
@@ -89,13 +107,15 @@ function openFormat(
     case "parquet":
       return parquetDataset(path, columns === undefined ? {} : { columns });
     case "mmlu-pro":
-      return mmluProDataset(path);
+      return mmluProDataset(path, definedFields({ prompt, examples }));
     case "longbench-v2":
-      return longBenchDataset(path);
+      return longBenchDataset(path, definedFields({ prompt }));
     case "hle":
-      return hleDataset(path);
+      return hleDataset(path, definedFields({ prompt }));
     case "bfcl":
       return bfclDataset(path, answers === undefined ? {} : { answers });
+    case "spans":
+      return spanDataset(path, owner === undefined ? {} : { owner });
     case "promptfoo":
       throw new OctavoError(
         "dataset_invalid",

@@ -1,10 +1,10 @@
-import { OctavoError } from "@octavo/protocol";
+import { isRecord, OctavoError } from "@octavo/protocol";
 import { z } from "zod";
 import { type CheckName, checkNames } from "../checks/table.js";
 import { datasetFormats } from "../datasets/dataset-format.js";
 import { dimensionOf, type HealthExpectation, parseExpectation } from "./expectation.js";
 import { type HealthDimension, healthDimensions } from "./gate-result.js";
-import { YamlSource } from "./yaml-source.js";
+import { YamlSource } from "@octavo/protocol/yaml";
 
 const onFail = z.enum(["error", "warn"]);
 const url = z.string().regex(/^https?:\/\//, "expected a URL such as http://127.0.0.1:8000/v1");
@@ -19,7 +19,22 @@ const target = z.strictObject({
   api_key_env: environmentName.optional(),
   extra_body: z.record(z.string(), z.unknown()).optional(),
   headers: z.record(z.string(), z.string()).optional(),
+  /** Whether answers are streamed. Undefined: they are, and those of half of the cases of some checks are not. */
+  stream: z.boolean().optional(),
 });
+
+/** Answers that spans recorded, to be scored as they are: of datasets that are spans. */
+const recorded = z.strictObject({ recorded: z.literal(true) });
+
+const scoredTarget = z
+  .unknown()
+  .transform((written, context): z.output<typeof target> | z.output<typeof recorded> => {
+    const schema = isRecord(written) && "recorded" in written ? recorded : target;
+    const parsed = schema.safeParse(written);
+    if (parsed.success) return parsed.data;
+    for (const issue of parsed.error.issues) context.addIssue({ ...issue });
+    return z.NEVER;
+  });
 
 const dataset = z.strictObject({
   path: z.string(),
@@ -32,6 +47,11 @@ const dataset = z.strictObject({
   delimiter: z.string().optional(),
   /** The file of golds, for BFCL. */
   answers: z.string().optional(),
+  /** For MMLU-Pro, LongBench v2 and HLE: the benchmark's own prompt, and MMLU-Pro's worked examples. */
+  prompt: z.string().optional(),
+  examples: z.string().optional(),
+  /** Of spans, those of this owner. */
+  owner: z.string().optional(),
 });
 
 const judge = target.extend({
@@ -74,8 +94,8 @@ const configSchema = z.strictObject({
     })
     .prefault({}),
   targets: z.strictObject({
-    candidate: target,
-    baseline: target.optional(),
+    candidate: scoredTarget,
+    baseline: scoredTarget.optional(),
     replicas: z.array(target).optional(),
     /** A command that starts one more replica; `{port}` is where it is to listen. */
     start_replica: z.array(z.string()).min(1).optional(),
@@ -108,7 +128,8 @@ const configSchema = z.strictObject({
 });
 
 export type GateConfigFile = z.output<typeof configSchema>;
-export type TargetConfig = GateConfigFile["targets"]["candidate"];
+export type TargetConfig = z.output<typeof target>;
+export type ScoredTargetConfig = GateConfigFile["targets"]["candidate"];
 
 /** An assertion of the file with where it stands. */
 export interface GateAssertion {

@@ -6,6 +6,7 @@ export {
   type GateReading,
   type GateVocabulary,
   parseGateConfig,
+  type ScoredTargetConfig,
   type TargetConfig,
 } from "./config.js";
 export { exitCodeOfChecks, exitCodeOfError, exitCodes, outcomeOf } from "./exit-codes.js";

@@ -1,16 +1,17 @@
-import { asNumber, asRecord, OctavoError } from "@octavo/protocol";
+import { asRecord, OctavoError } from "@octavo/protocol";
 import { correctedRate, wilsonInterval } from "@octavo/statistics";
 import type { Answer } from "../answers/answer.js";
 import type { EvalCase } from "../cases/eval-case.js";
 import type { Evaluator, Sample, Score } from "../evaluators/evaluator.js";
 import type { ReportCalibration } from "../report/report.js";
-import { InProcessRunner } from "../runners/in-process.js";
+import { LocalRunner } from "../runners/local-runner.js";
 import { functionTarget } from "../targets/function-target.js";
 import {
   calibrate,
   type CalibrationOptions,
   type CalibrationReport,
   type LabelledScore,
+  passProbability,
 } from "./calibration.js";
 import { cascadeReport, type CascadeReport } from "./cascade.js";
 import { positionBias, type PositionBias } from "./pairwise.js";
@@ -69,7 +70,7 @@ export async function calibrateEvaluator(
       };
     }
   };
-  const runner = new InProcessRunner({ concurrency });
+  const runner = new LocalRunner({ concurrency });
   for await (const { caseId, score } of runner.run(samples(), [evaluator], { signal })) {
     const human = labels.get(caseId);
     labels.delete(caseId);
@@ -123,8 +124,7 @@ export function reportCalibration(
 function reliabilityBins(labelled: readonly LabelledScore[]): ReportCalibration["bins"] {
   const bins = new Map<number, { sum: number; passed: number; count: number }>();
   for (const { human, judged } of labelled) {
-    const predicted =
-      judged.status === "scored" ? asNumber(asRecord(judged.details?.["probabilities"])["pass"]) : undefined;
+    const predicted = passProbability(judged);
     if (predicted === undefined) continue;
     const tenth = Math.min(9, Math.floor(predicted * 10));
     const bin = bins.get(tenth) ?? { sum: 0, passed: 0, count: 0 };

@@ -1,15 +1,15 @@
 import type { CaseRow, ScoredAnswer } from "../run/case-row.js";
 
-/** What became of a case between the baseline and the candidate, worst first. */
-export const caseStates = ["regressed", "failing", "improved", "changed", "same"] as const;
+/** What became of a case between the baseline and the candidate, worst first; `passing`: there is no baseline. */
+export const caseStates = ["regressed", "failing", "improved", "changed", "passing", "same"] as const;
 export type CaseState = (typeof caseStates)[number];
 
 export function caseState(row: CaseRow): CaseState {
   const candidate = row.answers["candidate"] ?? Object.values(row.answers)[0];
   const baseline = row.answers["baseline"];
-  if (candidate === undefined) return "same";
+  if (candidate === undefined) return "passing";
   const failing = isFailing(candidate);
-  if (baseline === undefined || baseline === candidate) return failing ? "failing" : "same";
+  if (baseline === undefined || baseline === candidate) return failing ? "failing" : "passing";
   const names = new Set([...Object.keys(candidate.scores), ...Object.keys(baseline.scores)]);
   const lost = [...names].some(
     (name) => passed(baseline, name) === true && passed(candidate, name) === false,

@@ -55,6 +55,18 @@ test("every check shows its verdict, its figures, the rule of thumb and what to 
   assert.match(html, /<h1>Do not ship<\/h1>/);
 });
 
+test("a case without a baseline is passing or failing, never unchanged", () => {
+  const cases = Array.from({ length: 20 }, (_, index) => {
+    const { answers, ...row } = sampleCase(index);
+    const { candidate } = answers;
+    return { ...row, answers: candidate === undefined ? {} : { candidate } };
+  });
+  const html = page({ cases, numCases: 20 });
+  const states = [...html.matchAll(/<details data-state="(\w+)"/g)].map(([, state]) => state);
+  assert.deepEqual([...new Set(states)], ["failing", "passing"]);
+  assert.doesNotMatch(html, /unchanged/);
+});
+
 test("cases are worst first, differ by marked words, and are bounded in number, text and bytes", () => {
   const cases = Array.from({ length: 60 }, (_, index) =>
     sampleCase(index, index === 3 ? "x".repeat(100_000) : ""),

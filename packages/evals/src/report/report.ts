@@ -13,7 +13,7 @@ export interface EvalReport {
   readonly durationMs: number;
   readonly seed: number;
   readonly targets: readonly ReportTarget[];
-  readonly datasets: readonly { readonly name: string }[];
+  readonly datasets: readonly ReportDataset[];
   readonly evaluators: readonly EvaluatorSummary[];
   readonly calibrations: readonly ReportCalibration[];
   /** Of evaluators that compare two answers in both orders; absent where there are none, as `cascades` is. */
@@ -25,6 +25,12 @@ export interface EvalReport {
   readonly cases: readonly CaseRow[];
   readonly numCases: number;
   readonly warnings: readonly string[];
+}
+
+export interface ReportDataset {
+  readonly name: string;
+  /** Of a benchmark: which prompts its cases were asked with. */
+  readonly prompts?: readonly string[];
 }
 
 export interface ReportTarget {

@@ -10,7 +10,14 @@ import { selfJudgingWarning } from "../judges/self-judging.js";
 import type { EvaluationPlan, PlannedTarget } from "./run-evaluation.js";
 import { OpenAiTarget } from "../targets/openai-target.js";
 import type { Target } from "../targets/target.js";
-import type { GateConfig, GateConfigFile, GateVocabulary, TargetConfig } from "../gate/config.js";
+import { recordedTarget } from "../spans/span-dataset.js";
+import type {
+  GateConfig,
+  GateConfigFile,
+  GateVocabulary,
+  ScoredTargetConfig,
+  TargetConfig,
+} from "../gate/config.js";
 
 /** What the checks' and evaluators' tables allow in a configuration. */
 export const evaluationVocabulary: GateVocabulary = {
@@ -48,9 +55,12 @@ export async function planEvaluation(
   const { file } = config;
   const planned = (
     name: string,
-    target: TargetConfig,
+    target: ScoredTargetConfig,
     path: readonly PropertyKey[],
-  ): Promise<PlannedTarget> => planTarget(config, name, target, path, environment, signal);
+  ): Promise<PlannedTarget> =>
+    "recorded" in target
+      ? Promise.resolve(plannedRecorded(name))
+      : planTarget(config, name, target, path, environment, signal);
   const candidate = await planned("candidate", file.targets.candidate, ["targets", "candidate"]);
   const baseline =
     file.targets.baseline && (await planned("baseline", file.targets.baseline, ["targets", "baseline"]));
@@ -58,7 +68,12 @@ export async function planEvaluation(
   for (const [index, replica] of (file.targets.replicas ?? []).entries())
     replicas.push(await planned(`replica-${index + 1}`, replica, ["targets", "replicas", index]));
   const judge = await makeJudge(config, environment, signal);
-  const command = file.targets.start_replica;
+  const { candidate: written, start_replica: command } = file.targets;
+  if ("recorded" in written && config.checks.length > 0)
+    throw config.source.problem(
+      ["targets", "candidate"],
+      "checks send requests of their own, which recorded answers cannot answer: run them with eval check --spans",
+    );
   const evaluators = evaluatorTable.create(file.evaluators, judge === undefined ? {} : { judge });
   const judges = new Set(evaluators.map(({ judge: name }) => name));
   return {
@@ -68,17 +83,11 @@ export async function planEvaluation(
     baseline,
     replicas,
     startReplica:
-      command === undefined || startReplica === undefined
+      command === undefined || startReplica === undefined || "recorded" in written
         ? undefined
         : () =>
             startReplica(command, (baseUrl) =>
-              targetOf(
-                config,
-                "replica-late",
-                { ...file.targets.candidate, base_url: baseUrl },
-                [],
-                environment,
-              ),
+              targetOf(config, "replica-late", { ...written, base_url: baseUrl }, [], environment),
             ),
     datasets: await Promise.all(
       Object.entries(file.datasets).map(([name, dataset]) =>
@@ -108,6 +117,10 @@ export async function planEvaluation(
   };
 }
 
+function plannedRecorded(name: string): PlannedTarget {
+  return { target: recordedTarget(name), url: "recorded spans", model: undefined };
+}
+
 async function planTarget(
   config: GateConfig,
   name: string,
@@ -128,13 +141,13 @@ function targetOf(
   environment: PlanSurroundings["environment"],
 ): OpenAiTarget {
   const { max_tokens: maxTokens, temperature, seed } = file.parameters;
-  const { model, headers, extra_body: extraBody } = written;
+  const { model, headers, stream, extra_body: extraBody } = written;
   return new OpenAiTarget({
     name,
     baseUrl: written.base_url,
     timeoutMs: file.request_timeout,
     parameters: { temperature, ...definedFields({ maxTokens, seed, extraBody }) },
-    ...definedFields({ model, apiKey: keyOf(written, path, source, environment), headers }),
+    ...definedFields({ model, apiKey: keyOf(written, path, source, environment), headers, stream }),
   });
 }
 
@@ -187,25 +200,43 @@ function withPaths(settings: Readonly<Record<string, unknown>>, folder: string):
   return typeof recording === "string" ? { ...settings, recording: resolve(folder, recording) } : settings;
 }
 
+/** That reports list of a dataset. */
+const mostPrompts = 8;
+
 /** A dataset under the name that the configuration gives it. */
 async function openNamed(
   { source, file: { seed } }: GateConfig,
   name: string,
-  { path, answers, ...options }: GateConfigFile["datasets"][string],
+  { path, answers, prompt, examples, ...options }: GateConfigFile["datasets"][string],
   place: readonly PropertyKey[],
   folder: string,
 ): Promise<Dataset> {
   const dataset = await openDataset(resolve(folder, path), {
-    ...definedFields({ seed, ...options, answers: answers && resolve(folder, answers) }),
+    ...definedFields({
+      seed,
+      ...options,
+      answers: answers && resolve(folder, answers),
+      prompt: prompt && resolve(folder, prompt),
+      examples: examples && resolve(folder, examples),
+    }),
   }).catch((thrown: unknown) => {
     const error = OctavoError.from(thrown);
     throw error.code === "invalid_option" ? source.problem(place, error.message, error) : error;
   });
   const { skipped } = dataset;
+  const prompts = new Set<string>();
   return {
     name,
     size: dataset.size,
-    cases: () => dataset.cases(),
+    prompts: () => [...prompts],
+    async *cases() {
+      for await (const evalCase of dataset.cases()) {
+        const { benchmark, prompt: asked } = evalCase.metadata;
+        if (typeof benchmark === "string" && typeof asked === "string" && prompts.size < mostPrompts)
+          prompts.add(`${benchmark}: ${asked}`);
+        yield evalCase;
+      }
+    },
     ...definedFields({ skipped: skipped && (() => skipped()) }),
   };
 }

@@ -148,7 +148,10 @@ export async function runEvaluation(
     durationMs: Date.now() - startedAt.getTime(),
     seed: plan.seed,
     targets: reportTargets(plan),
-    datasets: plan.datasets.map(({ name }) => ({ name })),
+    datasets: plan.datasets.map(({ name, prompts }) => {
+      const asked = prompts?.() ?? [];
+      return asked.length === 0 ? { name } : { name, prompts: asked };
+    }),
     evaluators: plan.scoresCases
       ? summariseEvaluators(
           measurements,

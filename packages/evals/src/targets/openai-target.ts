@@ -13,7 +13,7 @@ export interface OpenAiTargetSettings extends ServerSettings {
   readonly model?: string;
   /** For cases that do not decide them. */
   readonly parameters?: CaseParameters;
-  /** False asks for the answer at once: then nothing is known of its pieces. Default true. */
+  /** Whether all answers are streamed, or none is, of whose pieces nothing is known then. Default: as each request says. */
   readonly stream?: boolean;
   /** How newer models of OpenAI want the limit to be called. Default `max_tokens`. */
   readonly maxTokensField?: "max_tokens" | "max_completion_tokens";
@@ -201,7 +201,9 @@ export class OpenAiTarget implements Target {
         seed: parameters.seed,
         response_format: parameters.responseFormat,
       }),
-      ...(this.#settings.stream === false ? {} : { stream: true, stream_options: { include_usage: true } }),
+      ...((this.#settings.stream ?? options.stream) === false
+        ? {}
+        : { stream: true, stream_options: { include_usage: true } }),
       ...extra,
       ...(Object.keys(octavo).length === 0 ? {} : { octavo }),
     };

@@ -40,6 +40,8 @@ export interface AnswerOptions {
   readonly tenant?: string;
   /** Laid over the case's own parameters. */
   readonly extraBody?: Readonly<Record<string, unknown>>;
+  /** False asks for the answer at once. A target that was told how to ask always asks that way. Default true. */
+  readonly stream?: boolean;
   /** Asks servers that promise equal bits for digests of their logits. */
   readonly wantsDigests?: boolean;
   readonly extraHeaders?: Readonly<Record<string, string>>;

@@ -1,5 +1,3 @@
-#include <sys/file.h>
-
 #include <algorithm>
 #include <atomic>
 #include <string>
@@ -7,6 +5,7 @@
 #include "../core/fatal_signals.h"
 #include "../core/isa.h"
 #include "../core/mapped_file.h"
+#include "../core/platform.h"
 #include "../matrix/layout.h"
 #include "../matrix/matrix.h"
 #include "../probe/kernel_probe.h"
@@ -97,7 +96,7 @@ Napi::Value record_faults_to(const Napi::CallbackInfo& info) {
 
 /// (descriptor) -> whether the file is ours until the descriptor is closed, or the process ends however it ends
 Napi::Value lock_file(const Napi::CallbackInfo& info) {
-    return Napi::Boolean::New(info.Env(), flock(info[0].As<Napi::Number>().Int32Value(), LOCK_EX | LOCK_NB) == 0);
+    return Napi::Boolean::New(info.Env(), lock_open_file(info[0].As<Napi::Number>().Int32Value()));
 }
 
 Napi::Object instruction_set(Napi::Env env) {

@@ -1,11 +1,10 @@
 #include "aligned_memory.h"
 
-#include <sys/mman.h>
-
-#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <utility>
+
+#include "platform.h"
 
 namespace octavo {
 
@@ -22,29 +21,27 @@ AlignedMemory::AlignedMemory(size_t bytes, Pages pages) : size_(bytes) {
     if (bytes == 0) return;
     if (bytes < kHugePage) {
         const size_t rounded = round_up(bytes, kCacheLine);
-        data_ = static_cast<uint8_t*>(std::aligned_alloc(kCacheLine, rounded));
+        data_ = static_cast<uint8_t*>(allocate_aligned(kCacheLine, rounded));
         if (data_ == nullptr) throw std::bad_alloc();
         std::memset(data_, 0, rounded);
         return;
     }
     mapped_ = bytes + kHugePage;
-    mapping_ = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapping_ == MAP_FAILED) throw std::bad_alloc();
+    mapping_ = map_zeroed(mapped_);
+    if (mapping_ == nullptr) throw std::bad_alloc();
     data_ = reinterpret_cast<uint8_t*>(round_up(reinterpret_cast<uintptr_t>(mapping_), kHugePage));
-#ifdef MADV_HUGEPAGE
     // The tail short of a whole huge page stays on small pages: it would cost up to 2 MB for each matrix.
     const size_t small = pages == Pages::small_first ? kHugePage : 0;
-    madvise(data_ + small, bytes / kHugePage * kHugePage - small, MADV_HUGEPAGE);
-    if (small > 0) madvise(data_, small, MADV_NOHUGEPAGE);
-#endif
+    advise_huge_pages(data_ + small, bytes / kHugePage * kHugePage - small, true);
+    if (small > 0) advise_huge_pages(data_, small, false);
 }
 
 AlignedMemory::~AlignedMemory() {
     if (file_ != nullptr) return;
     if (mapping_ != nullptr) {
-        munmap(mapping_, mapped_);
+        unmap_zeroed(mapping_, mapped_);
     } else {
-        std::free(data_);
+        free_aligned(data_);
     }
 }
 

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "x86_features.h"
+
 #if defined(__aarch64__) && defined(__linux__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
@@ -17,7 +19,7 @@ constexpr Isa kBestFirst[] = {Isa::avx512, Isa::avx2, Isa::neon, Isa::scalar};
 
 bool machine_has_avx512_bf16() {
 #if defined(__x86_64__)
-    return isa_supported(Isa::avx512) && __builtin_cpu_supports("avx512bf16");
+    return x86_features().avx512_bf16;
 #else
     return false;
 #endif
@@ -101,11 +103,9 @@ bool isa_supported(Isa isa) {
             return true;
 #if defined(__x86_64__)
         case Isa::avx2:
-            return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+            return x86_features().avx2;
         case Isa::avx512:
-            return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                   __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-                   __builtin_cpu_supports("avx512vnni");
+            return x86_features().avx512;
 #elif defined(__aarch64__)
         case Isa::neon:
             return machine_has_dot_products();

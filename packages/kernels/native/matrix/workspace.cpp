@@ -1,6 +1,6 @@
-#include <cstdlib>
 #include <new>
 
+#include "../core/platform.h"
 #include "matrix.h"
 
 namespace octavo {
@@ -11,9 +11,9 @@ void* Workspace::get(int slot, size_t bytes) {
     auto& [data, capacity] = slots_[index];
     if (bytes > capacity || data == nullptr) {
         const size_t rounded = (bytes + 63) / 64 * 64 + 64;
-        void* grown = std::aligned_alloc(64, rounded);
+        void* grown = allocate_aligned(64, rounded);
         if (grown == nullptr) throw std::bad_alloc();
-        std::free(data);
+        free_aligned(data);
         data = grown;
         capacity = rounded;
     }
@@ -21,7 +21,7 @@ void* Workspace::get(int slot, size_t bytes) {
 }
 
 Workspace::~Workspace() {
-    for (auto& [data, capacity] : slots_) std::free(data);
+    for (auto& [data, capacity] : slots_) free_aligned(data);
 }
 
 }  // namespace octavo

@@ -8,7 +8,7 @@
 namespace octavo {
 
 enum class RopeLayout { neox, interleaved };
-OCTAVO_ENUMERATION(Activation, silu, gelu, gelu_tanh, clamped_swiglu);
+OCTAVO_ENUMERATION(Activation, silu, gelu, gelu_tanh, clamped_swiglu, sigmoid, identity);
 OCTAVO_ENUMERATION(KvDtype, f32, f16, bf16, int8);
 
 inline size_t kv_element_bytes(KvDtype dtype) {
@@ -95,6 +95,8 @@ struct OpKernels {
     /// residual += in (when given), then out = norm(residual or in) * (weight + weight_offset), each `group` columns on their own.
     void (*rms_norm)(const float* in, const float* weight, float weight_offset, float eps, int64_t width, int64_t group,
                      float* residual, float* out);
+    /// residual += in (when given), then out = (x - mean) / sqrt(variance + eps) * weight + bias, x being residual or in; bias may be null.
+    void (*layer_norm)(const float* in, const float* weight, const float* bias, float eps, int64_t width, float* residual, float* out);
     /// Rotates the first 2 * pairs columns of every head; cos and sin hold one value per pair.
     void (*rope)(float* on, int64_t num_heads, int64_t head_dim, const float* cos, const float* sin, int64_t pairs,
                  RopeLayout layout);
@@ -105,6 +107,8 @@ struct OpKernels {
     /// out += factor * in, each product rounded before it is added
     void (*add_scaled)(const float* in, float factor, float* out, int64_t width);
     void (*scale)(float* on, float factor, int64_t width);
+    /// Bounds to [-limit, limit]; NaN stays.
+    void (*clamp)(float* on, float limit, int64_t width);
     /// x = cap * tanh(x / cap)
     void (*soft_cap)(float* on, float cap, int64_t width);
     void (*store_kv)(KvDtype dtype, const KvRun& run);

@@ -15,11 +15,16 @@ void RopeTable::fill(const int32_t* positions, int64_t num_tokens, ThreadPool& p
     const int64_t cost_per_token = pairs() * 32;
     for_rows(pool, num_tokens, cost_per_token, [&](int64_t begin, int64_t end) {
         for (int64_t t = begin; t < end; t++) {
+            float factor = spec_.attention_factor;
+            if (spec_.growth_beta != 0.0f) {
+                const auto times = static_cast<float>(positions[t] / spec_.growth_every);
+                factor *= 1.0f + spec_.growth_beta * std::log(1.0f + times);
+            }
             for (int64_t i = 0; i < pairs(); i++) {
                 const float angle = static_cast<float>(positions[t]) * spec_.inverse_frequencies[static_cast<size_t>(i)];
                 const size_t at = static_cast<size_t>(t * pairs() + i);
-                cos_[at] = static_cast<float>(std::cos(static_cast<double>(angle))) * spec_.attention_factor;
-                sin_[at] = static_cast<float>(std::sin(static_cast<double>(angle))) * spec_.attention_factor;
+                cos_[at] = static_cast<float>(std::cos(static_cast<double>(angle))) * factor;
+                sin_[at] = static_cast<float>(std::sin(static_cast<double>(angle))) * factor;
             }
         }
     });

@@ -11,9 +11,12 @@ struct RopeSpec {
     std::vector<float> inverse_frequencies;
     float attention_factor;
     RopeLayout layout;
+    /// Multiplies further by 1 + growth_beta * ln(1 + floor(position / growth_every)); 0 means by 1.
+    float growth_beta;
+    int64_t growth_every;
 
     bool operator==(const RopeSpec& other) const {
-        return layout == other.layout && attention_factor == other.attention_factor &&
+        return layout == other.layout && growth_beta == other.growth_beta && growth_every == other.growth_every && attention_factor == other.attention_factor &&
                inverse_frequencies == other.inverse_frequencies;
     }
 };

@@ -78,6 +78,38 @@ void rms_norm(const float* in, const float* weight, float weight_offset, float e
     }
 }
 
+inline float sum_of(const float* x, int64_t width) {
+    Vec total = zero();
+    for (int64_t i = 0; i < width; i += Vec::width) total = total + load_up_to(x + i, width - i);
+    return sum(total);
+}
+
+void layer_norm(const float* in, const float* weight, const float* bias, float eps, int64_t width, float* residual, float* out) {
+    if (residual != nullptr) {
+        add(in, residual, width);
+        in = residual;
+    }
+    const Vec mean = splat(sum_of(in, width) / static_cast<float>(width));
+    for (int64_t i = 0; i < width; i += Vec::width) store_up_to(out + i, load_up_to(in + i, width - i) - mean, width - i);
+    const float variance = sum_of_squares(out, width) / static_cast<float>(width);
+    const Vec factor = splat(1.0f / __builtin_sqrtf(variance + eps));
+    for (int64_t i = 0; i < width; i += Vec::width) {
+        const int64_t left = width - i;
+        Vec normalised = load_up_to(out + i, left) * factor * load_up_to(weight + i, left);
+        if (bias != nullptr) normalised = normalised + load_up_to(bias + i, left);
+        store_up_to(out + i, normalised, left);
+    }
+}
+
+void clamp(float* on, float limit, int64_t width) {
+    const Vec high = splat(limit);
+    const Vec low = splat(-limit);
+    for (int64_t i = 0; i < width; i += Vec::width) {
+        // The bound comes first, so that NaN passes through.
+        store_up_to(on + i, maximum(low, minimum(high, load_up_to(on + i, width - i))), width - i);
+    }
+}
+
 void rope(float* on, int64_t num_heads, int64_t head_dim, const float* cos, const float* sin, int64_t pairs,
           RopeLayout layout) {
     for (int64_t head = 0; head < num_heads; head++) {
@@ -147,6 +179,10 @@ void gated_activation(Activation activation, const float* in, const float* up, f
             return gate([](Vec x) { return gelu_tanh(x); }, in, up, out, width);
         case Activation::clamped_swiglu:
             return clamped_swiglu(in, up, out, width);
+        case Activation::sigmoid:
+            return gate([](Vec x) { return splat(1.0f) / (splat(1.0f) + exponential(zero() - x)); }, in, up, out, width);
+        case Activation::identity:
+            return gate([](Vec x) { return x; }, in, up, out, width);
     }
 }
 

@@ -1,6 +1,7 @@
 #include "executor.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -9,6 +10,23 @@
 #include "fusion.h"
 
 namespace octavo {
+
+namespace {
+
+/// Values of E4M3 times one scale, the largest magnitude / 448: steps of an eighth of their power of two, of 2^-9 below 2^-6.
+void round_e4m3(const float* in, int64_t count, float* out) {
+    float most = 0.0f;
+    for (int64_t i = 0; i < count; i++) most = std::max(most, std::fabs(in[i]));
+    const float scale = most / 448.0f;
+    for (int64_t i = 0; i < count; i++) {
+        const float value = scale > 0.0f ? in[i] / scale : 0.0f;
+        const int exponent = std::max(value == 0.0f ? -6 : std::ilogb(value), -6);
+        const float step = std::ldexp(1.0f, exponent - 3);
+        out[i] = std::min(448.0f, std::max(-448.0f, std::nearbyint(value / step) * step)) * scale;
+    }
+}
+
+}  // namespace
 
 /// One step; runs each kind of op.
 struct Executor::Step {
@@ -44,6 +62,19 @@ struct Executor::Step {
             }
         });
         if (encoded != nullptr) executor.encoded_ = {op.out, op.reader->encoding()};
+    }
+
+    void operator()(const LayerNormOp& op) {
+        const Rows in = program.rows(op.in);
+        const Rows out = program.rows(op.out);
+        const bool has_residual = op.residual.buffer >= 0;
+        const Rows residual = has_residual ? program.rows(op.residual) : Rows{nullptr, 0};
+        for_rows(executor.pool_, num_rows, op.in.width / 2, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; i++) {
+                op_kernels().layer_norm(in.row(i), op.weight->data(), op.bias ? op.bias->data() : nullptr, op.eps, op.in.width,
+                                        has_residual ? residual.row(i) : nullptr, out.row(i));
+            }
+        });
     }
 
     /// Room for the step's rows as `matrix` takes them.
@@ -110,6 +141,25 @@ struct Executor::Step {
         });
     }
 
+    void operator()(const ActivationOp& op) {
+        // Gates ones, a piece at a time.
+        constexpr int64_t piece = 512;
+        static const std::array<float, piece> ones = [] {
+            std::array<float, piece> filled{};
+            filled.fill(1.0f);
+            return filled;
+        }();
+        const Rows on = program.rows(op.on);
+        for_rows(executor.pool_, num_rows, op.on.width * 2, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; i++) {
+                for (int64_t column = 0; column < op.on.width; column += piece) {
+                    float* at = on.row(i) + column;
+                    op_kernels().gated_activation(op.activation, at, ones.data(), at, std::min(piece, op.on.width - column));
+                }
+            }
+        });
+    }
+
     void operator()(const ExpertsOp& op) {
         executor.experts_.run(op, program.rows(op.in), program.rows(op.scores), program.rows(op.out), num_rows);
     }
@@ -120,6 +170,45 @@ struct Executor::Step {
         for_rows(executor.pool_, num_rows, op.on.width / 8, [&](int64_t begin, int64_t end) {
             for (int64_t i = begin; i < end; i++) op_kernels().scale(on.row(i), 1.0f / (1.0f + std::exp(-*in.row(i))), op.on.width);
         });
+    }
+
+    void operator()(const GateOp& op) {
+        const Rows in = program.rows(op.in);
+        const Rows on = program.rows(op.on);
+        for_rows(executor.pool_, num_rows, op.on.width * 2, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; i++) {
+                op_kernels().gated_activation(op.activation, in.row(i), on.row(i), on.row(i), op.on.width);
+            }
+        });
+    }
+
+    void operator()(const SplitOp& op) {
+        const Rows in = program.rows(op.in);
+        const Rows parts[] = {program.rows(op.first), program.rows(op.second)};
+        const size_t bytes = static_cast<size_t>(op.run) * sizeof(float);
+        for_rows(executor.pool_, num_rows, op.in.width / 8, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; i++) {
+                for (int64_t run = 0; run < op.in.width / op.run; run++) {
+                    std::memcpy(parts[run % 2].row(i) + run / 2 * op.run, in.row(i) + run * op.run, bytes);
+                }
+            }
+        });
+    }
+
+    void operator()(const ConvolutionOp& op) {
+        ConvolutionSpec spec = op.spec;
+        spec.weight = op.weight->data();
+        spec.bias = op.bias ? op.bias->data() : nullptr;
+        executor.states_.convolve(spec, program.rows(op.in), program.rows(op.out));
+    }
+
+    void operator()(const RecurrenceOp& op) {
+        RecurrenceSpec spec = op.spec;
+        spec.rates = op.rates->data();
+        spec.biases = op.biases->data();
+        spec.skips = op.skips ? op.skips->data() : nullptr;
+        executor.states_.recur(spec, {program.rows(op.q), program.rows(op.k), program.rows(op.v), program.rows(op.decay),
+                                      program.rows(op.strength), program.rows(op.out)});
     }
 
     void operator()(const AddOp& op) {
@@ -134,6 +223,25 @@ struct Executor::Step {
         const Rows on = program.rows(op.on);
         for_rows(executor.pool_, num_rows, op.on.width / 8, [&](int64_t begin, int64_t end) {
             for (int64_t i = begin; i < end; i++) op_kernels().scale(on.row(i), op.factor, op.on.width);
+        });
+    }
+
+    void operator()(const ClampOp& op) {
+        const Rows on = program.rows(op.on);
+        for_rows(executor.pool_, num_rows, op.on.width / 8, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; i++) op_kernels().clamp(on.row(i), op.limit, op.on.width);
+        });
+    }
+
+    void operator()(const RoundE4m3Op& op) {
+        const Rows in = program.rows(op.in);
+        const Rows out = program.rows(op.out);
+        for_rows(executor.pool_, num_rows, op.in.width * 8, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; i++) {
+                for (int64_t first = 0; first < op.in.width; first += op.group) {
+                    round_e4m3(in.row(i) + first, std::min(op.group, op.in.width - first), out.row(i) + first);
+                }
+            }
         });
     }
 
@@ -155,7 +263,7 @@ struct Executor::Step {
     }
 };
 
-Executor::Executor(ThreadPool& pool) : pool_(pool), attention_(pool), adapters_(pool), experts_(pool), head_(pool) {}
+Executor::Executor(ThreadPool& pool) : pool_(pool), attention_(pool), adapters_(pool), states_(pool), experts_(pool), head_(pool) {}
 
 void Executor::run(Program& program, const KvCache& cache, const StepPlan& plan, StepResult& result,
                    const std::atomic<bool>& cancelled) {
@@ -163,6 +271,7 @@ void Executor::run(Program& program, const KvCache& cache, const StepPlan& plan,
     Step step{*this, program, cache, plan, plan.num_tokens};
     attention_.begin(plan.layout());
     adapters_.begin(plan);
+    states_.begin(plan.layout(), plan.recurrent, cache.states());
     for (RopeTable& rope : program.ropes()) rope.fill(plan.positions.data(), plan.num_tokens, pool_);
     encoded_.span = kNoSpan;
     for (const Op& op : program.ops()) {

@@ -9,6 +9,7 @@
 #include "../matrix/matrix.h"
 #include "../ops/attention/attention.h"
 #include "../ops/kernels.h"
+#include "../ops/recurrent/state_runner.h"
 
 namespace octavo {
 
@@ -46,6 +47,17 @@ struct RmsNormOp {
     int64_t group;
     /// Rows are encoded for this matrix while they are at hand; may be null.
     std::shared_ptr<const Matrix> reader = nullptr;
+
+    auto reads() const { return std::array{in, residual}; }
+    auto writes() const { return std::array{out, residual}; }
+};
+struct LayerNormOp {
+    BufferSpan in;
+    BufferSpan out;
+    BufferSpan residual;  // buffer < 0 when there is none
+    std::shared_ptr<const Vector> weight;
+    std::shared_ptr<const Vector> bias;  // may be null
+    float eps;
 
     auto reads() const { return std::array{in, residual}; }
     auto writes() const { return std::array{out, residual}; }
@@ -93,6 +105,13 @@ struct GatedActivationOp {
     auto reads() const { return std::array{in}; }
     auto writes() const { return std::array{out}; }
 };
+struct ActivationOp {
+    BufferSpan on;
+    Activation activation;
+
+    auto reads() const { return std::array{on}; }
+    auto writes() const { return std::array{on}; }
+};
 /// The gated MLP of one expert. Gate and up are two matrices, or one stack of them, gate above up.
 struct ExpertWeights {
     std::shared_ptr<const Matrix> gate;
@@ -122,6 +141,50 @@ struct SigmoidGateOp {
     auto reads() const { return std::array{in, on}; }
     auto writes() const { return std::array{on}; }
 };
+/// on = activation(in) * on
+struct GateOp {
+    BufferSpan in;
+    BufferSpan on;
+    Activation activation;
+
+    auto reads() const { return std::array{in, on}; }
+    auto writes() const { return std::array{on}; }
+};
+/// Runs of `run` columns go to `first` and `second` in turn.
+struct SplitOp {
+    BufferSpan in;
+    BufferSpan first;
+    BufferSpan second;
+    int64_t run;
+
+    auto reads() const { return std::array{in}; }
+    auto writes() const { return std::array{first, second}; }
+};
+struct ConvolutionOp {
+    BufferSpan in;
+    BufferSpan out;
+    ConvolutionSpec spec;  // without weights
+    std::shared_ptr<const Vector> weight;  // [taps][width]
+    std::shared_ptr<const Vector> bias;  // may be null
+
+    auto reads() const { return std::array{in}; }
+    auto writes() const { return std::array{out}; }
+};
+struct RecurrenceOp {
+    BufferSpan q;
+    BufferSpan k;
+    BufferSpan v;
+    BufferSpan decay;
+    BufferSpan strength;
+    BufferSpan out;
+    RecurrenceSpec spec;  // without vectors
+    std::shared_ptr<const Vector> rates;
+    std::shared_ptr<const Vector> biases;
+    std::shared_ptr<const Vector> skips;  // may be null
+
+    auto reads() const { return std::array{q, k, v, decay, strength}; }
+    auto writes() const { return std::array{out}; }
+};
 struct AddOp {
     BufferSpan in;
     BufferSpan out;
@@ -136,6 +199,21 @@ struct ScaleOp {
     auto reads() const { return std::array{on}; }
     auto writes() const { return std::array{on}; }
 };
+struct ClampOp {
+    BufferSpan on;
+    float limit;
+
+    auto reads() const { return std::array{on}; }
+    auto writes() const { return std::array{on}; }
+};
+struct RoundE4m3Op {
+    BufferSpan in;
+    BufferSpan out;
+    int64_t group;
+
+    auto reads() const { return std::array{in}; }
+    auto writes() const { return std::array{out}; }
+};
 struct GatherOp {
     BufferSpan in;
     BufferSpan out;
@@ -144,7 +222,7 @@ struct GatherOp {
     auto writes() const { return std::array{out}; }
 };
 
-using Op = std::variant<EmbeddingOp, RmsNormOp, LinearOp, RopeOp, AttentionOp, GatedActivationOp, ExpertsOp, SigmoidGateOp, AddOp,
-                        ScaleOp, GatherOp>;
+using Op = std::variant<EmbeddingOp, RmsNormOp, LayerNormOp, LinearOp, RopeOp, AttentionOp, GatedActivationOp, ActivationOp, ExpertsOp,
+                        SigmoidGateOp, GateOp, SplitOp, ConvolutionOp, RecurrenceOp, AddOp, ScaleOp, ClampOp, RoundE4m3Op, GatherOp>;
 
 }  // namespace octavo

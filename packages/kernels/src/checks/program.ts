@@ -1,37 +1,11 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import type { Activation, BufferRef, ExpertWeights, Matrix, Op, ProgramSpec } from "../backend.js";
-
-/** A buffer reference with its defaults filled in. */
-export interface Span {
-  readonly buffer: number;
-  readonly column: number;
-  readonly width: number;
-}
-
-/** What steps are checked against. */
-export interface CheckedProgram {
-  readonly spec: ProgramSpec;
-  readonly maxTokens: number;
-  /** Token ids that every embedding can look up. */
-  readonly numEmbeddings: number;
-  /** Rows of the output head. */
-  readonly vocabSize: number;
-  /** Weights of the linears that adapters can reach, by site. */
-  readonly sites: ReadonlyMap<number, Matrix>;
-  /** undefined when no op attends. */
-  readonly attention:
-    | { readonly numLayers: number; readonly numKvHeads: number; readonly headDim: number }
-    | undefined;
-}
+import { stateWidths } from "../state-widths.js";
+import { activations, type CheckedProgram, plainActivations } from "./checked-program.js";
+import { checkRecurrentOp, type StateNeed } from "./recurrent-ops.js";
+import { type Span, spanOf } from "./span.js";
 
 const mostSites = 65_535;
-
-export const activations: readonly string[] = [
-  "silu",
-  "gelu",
-  "gelu_tanh",
-  "clamped_swiglu",
-] satisfies Activation[];
 
 /**
  * Refuses programs whose shapes do not fit, that read what nothing wrote, or that need the step's tokens after `gather`.
@@ -39,12 +13,6 @@ export const activations: readonly string[] = [
  */
 export function checkProgram(spec: ProgramSpec): CheckedProgram {
   return new ProgramChecker(spec).check();
-}
-
-/** The columns that a reference addresses. */
-export function spanOf(ref: BufferRef, widths: readonly number[]): Span {
-  const column = ref.column ?? 0;
-  return { buffer: ref.buffer, column, width: ref.width ?? (widths[ref.buffer] ?? 0) - column };
 }
 
 class ProgramChecker {
@@ -56,6 +24,7 @@ class ProgramChecker {
   #where = "the program";
   #numEmbeddings = Number.MAX_SAFE_INTEGER;
   #attention: CheckedProgram["attention"];
+  #numRecurrent = 0;
 
   constructor(spec: ProgramSpec) {
     this.#spec = spec;
@@ -82,6 +51,7 @@ class ProgramChecker {
       vocabSize: head.weight.rows,
       sites: this.#sites,
       attention: this.#attention,
+      states: this.#stateNeeds(),
     };
   }
 
@@ -98,6 +68,8 @@ class ProgramChecker {
         );
       case "rms_norm":
         return this.#checkRmsNorm(op);
+      case "layer_norm":
+        return this.#checkLayerNorm(op);
       case "linear": {
         const input = this.#read("in", op.in);
         this.#equal("the width of in", input.width, "the weight's columns", op.weight.cols);
@@ -119,11 +91,31 @@ class ProgramChecker {
         this.#equal("twice the width of out", 2 * out.width, "the width of in", input.width);
         return this.#apart("in", input, "out", out);
       }
+      case "activation":
+        this.#read("on", op.on);
+        if (!plainActivations.includes(op.activation))
+          this.#fail(`knows no activation ${op.activation} without a gate`);
+        return;
       case "experts":
         return this.#checkExperts(op);
       case "sigmoid_gate":
         this.#read("on", op.on);
         return this.#equal("the width of in", this.#read("in", op.in).width, "the columns of a gate", 1);
+      case "gate": {
+        const input = this.#read("in", op.in);
+        if (!activations.includes(op.activation) || (op.activation as Activation) === "clamped_swiglu")
+          this.#fail(`cannot gate by ${op.activation}`);
+        return this.#equal("the width of in", input.width, "the width of on", this.#read("on", op.on).width);
+      }
+      case "split":
+        return this.#checkSplit(op);
+      case "convolution":
+      case "gated_delta_rule":
+      case "state_space":
+        this.#needsTokens();
+        checkRecurrentOp(op, this.#numRecurrent, this.#checker);
+        this.#numRecurrent += 1;
+        return;
       case "add": {
         const input = this.#read("in", op.in);
         return this.#equal(
@@ -137,6 +129,14 @@ class ProgramChecker {
         this.#read("on", op.on);
         if (!Number.isFinite(op.factor)) this.#fail(`has the factor ${op.factor}`);
         return;
+      case "round_e4m3": {
+        const { width } = this.#read("in", op.in);
+        if (op.groupSize !== undefined) this.#positive("groupSize", op.groupSize);
+        return this.#equal("the width of out", this.#write("out", op.out).width, "the width of in", width);
+      }
+      case "clamp":
+        this.#read("on", op.on);
+        return this.#above("limit", op.limit);
       case "gather": {
         this.#needsTokens();
         const input = this.#read("in", op.in);
@@ -168,6 +168,20 @@ class ProgramChecker {
     if (width % group !== 0)
       this.#fail(`normalises groups of ${group}, which do not divide its ${width} columns`);
     this.#equal("the weight", op.weight.length, "the normalised columns", group);
+    this.#checkNormed(op, width);
+  }
+
+  #checkLayerNorm(op: Extract<Op, { op: "layer_norm" }>): void {
+    const { width } = this.#read("in", op.in);
+    this.#equal("the weight", op.weight.length, "the normalised columns", width);
+    if (op.bias !== undefined) this.#equal("the bias", op.bias.length, "the normalised columns", width);
+    this.#checkNormed(op, width);
+    // The sum is kept while the norm is written piece by piece.
+    if (op.residual === undefined) return;
+    this.#apart("residual", this.#span("residual", op.residual), "out", this.#span("out", op.out));
+  }
+
+  #checkNormed(op: Extract<Op, { op: "rms_norm" | "layer_norm" }>, width: number): void {
     if (!(op.eps >= 0)) this.#fail(`has eps ${op.eps}`);
     if (op.residual !== undefined) {
       this.#equal(
@@ -191,6 +205,11 @@ class ProgramChecker {
     if (!op.rope.inverseFrequencies.every(Number.isFinite)) this.#fail("has a frequency that is not finite");
     if (!Number.isFinite(op.rope.attentionFactor))
       this.#fail(`has the attention factor ${op.rope.attentionFactor}`);
+    const { growth } = op.rope;
+    if (growth !== undefined) {
+      this.#positive("growth.every", growth.every);
+      if (!(growth.beta >= 0 && Number.isFinite(growth.beta))) this.#fail(`has the growth ${growth.beta}`);
+    }
     if (op.rope.layout !== "neox" && op.rope.layout !== "interleaved") {
       this.#fail(`knows no layout ${String(op.rope.layout)}`);
     }
@@ -224,6 +243,17 @@ class ProgramChecker {
       );
     }
     this.#attention = { numLayers: Math.max(known?.numLayers ?? 0, layer + 1), numKvHeads, headDim };
+  }
+
+  #checkSplit(op: Extract<Op, { op: "split" }>): void {
+    const { width } = this.#read("in", op.in);
+    this.#positive("run", op.run);
+    if (width % (2 * op.run) !== 0) this.#fail(`splits ${width} columns into runs of ${op.run} in turn`);
+    for (const name of ["first", "second"] as const) {
+      const out = this.#write(name, op[name]);
+      this.#equal(`twice the width of ${name}`, 2 * out.width, "the width of in", width);
+      this.#apart("in", { ...this.#span("in", op.in) }, name, out);
+    }
   }
 
   #checkExperts(op: Extract<Op, { op: "experts" }>): void {
@@ -269,6 +299,27 @@ class ProgramChecker {
       if (bias !== undefined)
         this.#equal(`a bias of expert ${index}`, bias.length, "the rows of its weight", weights?.rows ?? 0);
     }
+  }
+
+  /** For checks in files of their own. */
+  get #checker(): Parameters<typeof checkRecurrentOp>[2] {
+    return {
+      read: (name, ref) => this.#read(name, ref),
+      write: (name, ref) => this.#write(name, ref),
+      apart: (...spans) => this.#apart(...spans),
+      equal: (...values) => this.#equal(...values),
+      positive: (name, value) => this.#positive(name, value),
+      fail: (problem) => this.#fail(problem),
+    };
+  }
+
+  #stateNeeds(): StateNeed[] {
+    const { ops, buffers } = this.#spec;
+    const withDraft = stateWidths(ops, buffers, 1);
+    return stateWidths(ops, buffers, 0).map((base, index) => ({
+      base,
+      perDraft: (withDraft[index] ?? 0) - base,
+    }));
   }
 
   #read(name: string, ref: BufferRef): Span {

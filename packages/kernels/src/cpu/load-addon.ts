@@ -1,17 +1,48 @@
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
-import { fileURLToPath } from "node:url";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { NativeAddon } from "./addon.js";
 import { enumerations } from "./enumerations.js";
+import { addonCandidates, builtAddon, compileAddon, isClone, prebuiltPackages } from "./find-addon.js";
 
 /** `kInterfaceVersion` of `native/binding/addon.cpp`. */
 const interfaceVersion = 6;
 
-export const builtAddon = fileURLToPath(new URL("../../build/octavo_kernels.node", import.meta.url));
+/**
+ * Loads the compiled kernels: in a clone those built there; else prebuilt ones of this platform, or those that an earlier start
+ * compiled; else compiles them, if there is a compiler. Throws `native_unavailable` when none load here or they are of another build.
+ */
+export function loadAddon(path?: string): NativeAddon {
+  if (path !== undefined) return loadFrom(path);
+  loaded ??= isClone ? loadFrom(builtAddon) : loadInstalled();
+  return loaded;
+}
 
-/** Loads the compiled kernels. Throws `native_unavailable` when they are missing, do not load here or are of another build. */
-export function loadAddon(path: string = builtAddon): NativeAddon {
+let loaded: NativeAddon | undefined;
+/** The file that the addon was loaded from last. */
+export let addonPath = builtAddon;
+
+function loadInstalled(): NativeAddon {
+  const failures: string[] = [];
+  for (const candidate of addonCandidates()) {
+    try {
+      return loadFrom(candidate);
+    } catch (thrown) {
+      failures.push(OctavoError.from(thrown).message);
+    }
+  }
+  const compiled = compileAddon();
+  if (compiled.path !== undefined) return loadFrom(compiled.path);
+  const [, wanted] = /^(.*?)(?:-gnu)?$/.exec(prebuiltPackages()[0] ?? "") ?? [];
+  throw new OctavoError(
+    "native_unavailable",
+    failures[0] ??
+      `No kernels for this machine (${process.platform}-${process.arch}): no package ${wanted} is installed, and ${compiled.reason}. ` +
+        "Install again without --omit=optional, or install a C++ compiler (Debian/Ubuntu: `apt-get install g++`).",
+  );
+}
+
+function loadFrom(path: string): NativeAddon {
   if (!existsSync(path)) {
     throw new OctavoError(
       "native_unavailable",
@@ -24,12 +55,19 @@ export function loadAddon(path: string = builtAddon): NativeAddon {
   } catch (cause) {
     throw new OctavoError(
       "native_unavailable",
-      `The compiled kernels at ${path} do not load on this machine (${OctavoError.from(cause).message}). Run \`npm run setup\` to build them here.`,
+      `The compiled kernels at ${path} do not load on this machine (${OctavoError.from(cause).message}). ${remedy}`,
       { cause },
     );
   }
-  return checkInterface(addon, path);
+  const checked = checkInterface(addon, path);
+  addonPath = path;
+  return checked;
 }
+
+/** What puts kernels right that do not fit. */
+const remedy = isClone
+  ? "Run `npm run setup` in the repository to build them here."
+  : "Install octavo again, with the same version of all of its packages.";
 
 /** Kernels of other sources would take arguments for what they are not. */
 export function checkInterface(addon: Partial<NativeAddon>, path: string): NativeAddon {
@@ -46,7 +84,7 @@ export function checkInterface(addon: Partial<NativeAddon>, path: string): Nativ
 function otherSources(path: string, difference: string): OctavoError {
   return new OctavoError(
     "native_unavailable",
-    `The compiled kernels at ${path} were built from other sources (${difference}). Run \`npm run setup\` in the repository to build them again.`,
+    `The compiled kernels at ${path} were built from other sources (${difference}). ${remedy}`,
   );
 }
 

@@ -17,17 +17,48 @@ export function rmsNorm(
   });
 }
 
+export function layerNorm(
+  input: ArrayLike<number>,
+  weight: ArrayLike<number>,
+  options: { readonly eps: number; readonly bias?: ArrayLike<number> | undefined },
+): number[] {
+  const values = Array.from(input);
+  const mean = values.reduce((sum, x) => sum + x, 0) / values.length;
+  const variance = values.reduce((sum, x) => sum + (x - mean) ** 2, 0) / values.length;
+  const deviation = Math.sqrt(variance + options.eps);
+  return values.map((value, i) => ((value - mean) / deviation) * (weight[i] ?? 0) + (options.bias?.[i] ?? 0));
+}
+
+/** Values of E4M3 times one scale a group. */
+export function roundE4m3(input: ArrayLike<number>, groupSize: number): number[] {
+  const values = Array.from(input, Math.fround);
+  return values.map((value, i) => {
+    const first = i - (i % groupSize);
+    const most = Math.max(...values.slice(first, first + groupSize).map(Math.abs));
+    if (most === 0) return 0;
+    const scale = Math.fround(most / 448);
+    const scaled = Math.fround(value / scale);
+    const step = 2 ** (Math.max(Math.floor(Math.log2(Math.abs(scaled) || 2 ** -6)), -6) - 3);
+    const [low, rest] = [Math.floor(scaled / step), (scaled / step) % 1];
+    const share = rest < 0 ? rest + 1 : rest;
+    const even = share > 0.5 || (share === 0.5 && low % 2 !== 0) ? low + 1 : low;
+    return Math.max(-448, Math.min(448, even * step)) * scale;
+  });
+}
+
 export function rope(input: ArrayLike<number>, headDim: number, position: number, spec: RopeSpec): number[] {
   const values = Array.from(input);
   const pairs = spec.inverseFrequencies.length;
+  const { beta, every } = spec.growth ?? { beta: 0, every: 1 };
+  const factor = spec.attentionFactor * (1 + beta * Math.log(1 + Math.floor(position / every)));
   for (let head = 0; head < values.length; head += headDim) {
     for (let pair = 0; pair < pairs; pair++) {
       const angle = Math.fround(position * (spec.inverseFrequencies[pair] ?? 0));
       const [left, right] =
         spec.layout === "neox" ? [head + pair, head + pair + pairs] : [head + 2 * pair, head + 2 * pair + 1];
       const [x = 0, y = 0] = [values[left], values[right]];
-      values[left] = (x * Math.cos(angle) - y * Math.sin(angle)) * spec.attentionFactor;
-      values[right] = (y * Math.cos(angle) + x * Math.sin(angle)) * spec.attentionFactor;
+      values[left] = (x * Math.cos(angle) - y * Math.sin(angle)) * factor;
+      values[right] = (y * Math.cos(angle) + x * Math.sin(angle)) * factor;
     }
   }
   return values;
@@ -41,6 +72,8 @@ export function activateGated(activation: Activation, gate: number, up: number):
 
 function activate(activation: Exclude<Activation, "clamped_swiglu">, x: number): number {
   if (activation === "silu") return x / (1 + Math.exp(-x));
+  if (activation === "sigmoid") return 1 / (1 + Math.exp(-x));
+  if (activation === "identity") return x;
   if (activation === "gelu_tanh") {
     return 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
   }

@@ -1,6 +1,6 @@
 import type { MeteringRecord } from "@octavo/protocol";
 import { BoundedLabels, noLabel } from "../metrics/bounded-labels.js";
-import type { Registry } from "../metrics/registry.js";
+import type { Registry } from "@octavo/tracing/prometheus";
 import type { MachineTime } from "./machine-clock.js";
 
 const callerLabels = ["model", "tenant", "feature"] as const;

@@ -5,7 +5,7 @@ import type { ErrorCode, MeteringRecord } from "@octavo/protocol";
 import { MachineClock, type MachineTime } from "./machine-clock.js";
 import type { ServerConfig } from "../config.js";
 import { BoundedLabels } from "../metrics/bounded-labels.js";
-import type { Registry } from "../metrics/registry.js";
+import type { Registry } from "@octavo/tracing/prometheus";
 import { servedNames } from "../served-names.js";
 import { totalUsage } from "./usage.js";
 import type { MeteringLog } from "./metering-log.js";

@@ -1,15 +1,24 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type Account, defaultTenant, type EngineObserver, type FinishedRequest } from "@octavo/engine";
-import { type LlmRequestFacts, type OutputTimes, requestFacts, type TraceContext } from "@octavo/tracing";
+import {
+  type CapturedContent,
+  type LlmRequestFacts,
+  type OutputTimes,
+  requestFacts,
+  type TraceContext,
+} from "@octavo/tracing";
 import { tagOf } from "../http/caller.js";
 import type { TenantResolver } from "../tenants/tenant-resolver.js";
 import type { CheckedKey, OwnerId } from "../tenants/ownership.js";
+import { ContentCapture, type ContentPolicy } from "./content-capture.js";
 import { slowestOf } from "./serving-facts.js";
 
 /** A sampled trace that a request belongs to. */
 export interface RequestTrace {
   readonly context: TraceContext;
   readonly parentSpanId: string | undefined;
+  /** Undefined if its spans have no content. */
+  readonly content?: ContentPolicy | undefined;
 }
 
 /**
@@ -38,6 +47,7 @@ export class RequestAccount {
   computeMs = 0;
   readonly #headers: IncomingHttpHeaders;
   readonly #tenants: TenantResolver;
+  #content: ContentCapture | undefined;
   #feature: string | undefined;
   #numQueued = 0;
   #numSettled = 0;
@@ -72,6 +82,20 @@ export class RequestAccount {
   get tenant(): string | undefined {
     const { tenant } = this.charged;
     return tenant === defaultTenant ? undefined : tenant;
+  }
+
+  /** Collects content for the span; undefined if none is kept of this tenant or this trace. */
+  get content(): ContentCapture | undefined {
+    const tenants = this.trace?.content?.tenants;
+    if (tenants === undefined) return undefined;
+    if (tenants.length > 0 && !tenants.includes(this.charged.tenant)) return undefined;
+    this.#content ??= new ContentCapture();
+    return this.#content;
+  }
+
+  get capturedContent(): CapturedContent | undefined {
+    const policy = this.trace?.content;
+    return policy === undefined ? undefined : this.#content?.captured(policy);
   }
 
   get feature(): string | undefined {

@@ -15,6 +15,7 @@ import {
   type TraceContext,
 } from "@octavo/tracing";
 import type { ErrorCode } from "@octavo/protocol";
+import { type ContentPolicy, isContentSampled } from "./content-capture.js";
 import type { RequestAccount, RequestTrace } from "./request-account.js";
 import { requestUsage, servingFacts } from "./serving-facts.js";
 
@@ -29,6 +30,8 @@ export interface ServerTracingOptions {
   /** Of every span. */
   readonly attributes: Attributes;
   readonly server: ServerAddress | undefined;
+  /** Undefined: no span has content. */
+  readonly content: ContentPolicy | undefined;
 }
 
 /** The part of an exchange that its span needs. */
@@ -74,7 +77,9 @@ export class ServerTracing {
     const parent = parseTraceContext(headers.traceparent, headers.tracestate);
     const context = childContext(parent, this.#options.sampleRatio);
     if (!context.isSampled) return undefined;
-    return { context, parentSpanId: parent?.spanId };
+    const { content } = this.#options;
+    const hasContent = content !== undefined && isContentSampled(context.traceId, content.sampleRatio);
+    return { context, parentSpanId: parent?.spanId, ...(hasContent && { content }) };
   }
 
   /** Records the span of an exchange that is over, once its engine requests have settled. */
@@ -103,7 +108,16 @@ export class ServerTracing {
 
   #span(trace: RequestTrace, operation: LlmOperation, exchange: TracedExchange, endMs: number): LlmSpan {
     const { context } = trace;
-    const { tenant, feature, computeMs, finished, facts, responseId, spanUserId: userId } = exchange.account;
+    const {
+      tenant,
+      feature,
+      computeMs,
+      finished,
+      facts,
+      responseId,
+      spanUserId: userId,
+      ownerId,
+    } = exchange.account;
     const { modelName, server, attributes } = this.#options;
     const { arrivalMs, httpStatus, requestId } = exchange;
     const reasons = finished.flatMap((each) => each.reasons);
@@ -133,12 +147,13 @@ export class ServerTracing {
       stream: undefined,
       serving: servingFacts(finished, this.#options, { requestId: exchange.octavoId, computeMs }),
       context: {
+        ownerId,
         ...(tenant === undefined ? {} : { tenantId: tenant }),
         ...(feature === undefined ? {} : { feature }),
         ...(userId === undefined ? {} : { userId }),
         ...(Object.keys(attributes).length === 0 ? {} : { attributes }),
       },
-      content: undefined,
+      content: exchange.account.capturedContent,
     };
   }
 }

@@ -3,7 +3,7 @@ import { OctavoError } from "@octavo/protocol";
 import type { Logger } from "pino";
 import type { ServerConfig } from "../config.js";
 import { servedNames } from "../served-names.js";
-import type { Registry } from "../metrics/registry.js";
+import type { Registry } from "@octavo/tracing/prometheus";
 import { AlertCenter, alertText } from "./alert-center.js";
 import { AlertWebhook } from "./alert-webhook.js";
 import { DetectorMetrics } from "./detector-metrics.js";

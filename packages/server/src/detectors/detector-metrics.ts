@@ -1,5 +1,5 @@
 import { BoundedLabels } from "../metrics/bounded-labels.js";
-import type { Registry } from "../metrics/registry.js";
+import type { Registry } from "@octavo/tracing/prometheus";
 import { alertReasons } from "./alert.js";
 import type { Alert } from "./alert-center.js";
 import type { AlertWebhook } from "./alert-webhook.js";

@@ -7,11 +7,14 @@ import {
   type ChatFinishReason,
   OctavoError,
 } from "@octavo/protocol";
+import type { WireExchange } from "@octavo/tracing";
+import type { CapturedSequence } from "../account/content-capture.js";
 import { nowSeconds, type Service } from "../service.js";
-import { ChatOutput, type ChatReader, messageOf } from "./chat-output.js";
+import { ChatOutput, type ChatReader, messageOf } from "@octavo/engine/chat";
 import { chatPrompt } from "./chat-prompt.js";
 import { promptLimit } from "./encode-prompt.js";
 import { resolveMaxTokens, truncatePrompt } from "./context-length.js";
+import { emittedTokens } from "./emitted-tokens.js";
 import { compileConstraint, outputConstraint } from "./output-constraint.js";
 import { type Caller, type SequenceResult, startGenerations } from "./run.js";
 import { inIntervals } from "./stream-interval.js";
@@ -67,7 +70,12 @@ export async function startChats(
   const started = await startGenerations(service.model.engine, requests, caller);
   return started.flatMap((events, index) => {
     const chat = chats[index];
-    return chat === undefined ? [] : [{ ...chat.job, events: inIntervals(events, chat.job.request) }];
+    if (chat === undefined) return [];
+    const { job } = chat;
+    // the conversations of a batch would run together on its one span
+    const content = chats.length === 1 ? caller.account.content : undefined;
+    const watched = content?.watch(events, (sequences) => chatExchange(job, sequences));
+    return [{ ...job, events: inIntervals(watched ?? events, job.request) }];
   });
 }
 
@@ -129,6 +137,7 @@ export async function prepareChat(
     ...(request.cache_salt ? { cacheSalt: request.cache_salt } : {}),
     ...(request.priority ? { priority: request.priority } : {}),
     ...(request.octavo?.include_logits_digest === true && { wantLogitsDigests: true }),
+    ...emittedTokens(request.octavo),
     ...service.faultsOf(request.octavo),
     ...terms,
   };
@@ -152,8 +161,21 @@ export interface ChatAnswer {
   readonly reader: ChatReader | undefined;
 }
 
+/** What a chat asked and answered so far, for its span. */
+function chatExchange(job: PreparedChat["job"], sequences: readonly CapturedSequence[]): WireExchange {
+  const choices = sequences.map(({ text, finishReason: reason }) => {
+    const { message, reader } = readWholeAnswer(job, { text, tokens: [] });
+    const isWhole = reason === "stop" || reason === "length";
+    return { message, finish_reason: isWhole ? finishReason(reason, reader) : reason };
+  });
+  return { kind: "chat", request: job.request, answer: { choices } };
+}
+
 /** The whole answer of one sequence. */
-export function readWholeAnswer(job: ChatJob, sequence: SequenceResult): ChatAnswer {
+export function readWholeAnswer(
+  job: PreparedChat["job"],
+  sequence: Pick<SequenceResult, "text" | "tokens">,
+): ChatAnswer {
   const reader = job.createReader();
   return { message: messageOf(job.role, job.echoText, readDelta(reader, sequence, true)), reader };
 }

@@ -3,7 +3,7 @@ import type { FinishedRequest } from "@octavo/engine";
 import { OctavoError, queueDepthHeader, toErrorBody } from "@octavo/protocol";
 import type { ApiKeys } from "./api-keys.js";
 import type { CorsPolicy } from "./cors.js";
-import type { Exchange } from "./exchange.js";
+import type { HttpExchange } from "./exchange.js";
 import { isOperators } from "../tenants/ownership.js";
 import { logFailure, publicError } from "./public-error.js";
 import { sendError } from "./respond.js";
@@ -31,7 +31,7 @@ export class Dispatcher {
   }
 
   /** Never rejects. */
-  async dispatch(exchange: Exchange): Promise<void> {
+  async dispatch(exchange: HttpExchange): Promise<void> {
     try {
       await this.#answer(exchange);
     } catch (thrown) {
@@ -40,7 +40,7 @@ export class Dispatcher {
   }
 
   /** One line per exchange, with the causes of what was slow; probes and scrapes are logged at debug level. */
-  log(exchange: Exchange): void {
+  log(exchange: HttpExchange): void {
     if (!this.#options.accessLog) return;
     const { request, response, errorCode, account } = exchange;
     const slow = this.#options.explain(account.slowest);
@@ -59,7 +59,7 @@ export class Dispatcher {
     else exchange.log.info(fields, "request");
   }
 
-  async #answer(exchange: Exchange): Promise<void> {
+  async #answer(exchange: HttpExchange): Promise<void> {
     const { router, keys, cors, isDraining, queueDepth } = this.#options;
     const { request, response } = exchange;
     const { key } = exchange.account;
@@ -95,7 +95,7 @@ export class Dispatcher {
     await route.handle(exchange, rest);
   }
 
-  #fail(exchange: Exchange, thrown: unknown): void {
+  #fail(exchange: HttpExchange, thrown: unknown): void {
     const error = publicError(thrown, exchange);
     exchange.errorCode = error.code;
     logFailure(exchange.log, error);

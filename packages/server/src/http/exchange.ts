@@ -18,7 +18,7 @@ export interface ExchangeLimits extends BodyLimits {
 }
 
 /** An HTTP request and its answer. The signal aborts when the client disconnects or the time limit passes. */
-export class Exchange implements RequestContext {
+export class HttpExchange implements RequestContext {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly requestId: string;

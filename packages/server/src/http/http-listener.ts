@@ -12,7 +12,7 @@ import type { ApiKeys } from "./api-keys.js";
 import { BodyMemory } from "./body-memory.js";
 import { connectionError, refuseConnection } from "./connection-error.js";
 import type { Dispatcher } from "./dispatcher.js";
-import { Exchange } from "./exchange.js";
+import { HttpExchange } from "./exchange.js";
 import { OctavoIds } from "./octavo-ids.js";
 
 export interface ListenAddress {
@@ -30,7 +30,7 @@ export interface HttpListenerOptions {
   readonly tenants: TenantResolver;
   readonly tracing: ServerTracing | undefined;
   /** Called in order with every exchange that is over. */
-  readonly onOver: readonly ((exchange: Exchange) => void)[];
+  readonly onOver: readonly ((exchange: HttpExchange) => void)[];
 }
 
 /** How long aborted requests may take to send their error. */
@@ -44,8 +44,8 @@ export class HttpListener {
   readonly #ids = new OctavoIds();
   readonly #bodyMemory: BodyMemory;
   readonly #server: Server;
-  readonly #exchanges = new Set<Exchange>();
-  readonly #exchangesBySocket = new WeakMap<Socket, Set<Exchange>>();
+  readonly #exchanges = new Set<HttpExchange>();
+  readonly #exchangesBySocket = new WeakMap<Socket, Set<HttpExchange>>();
   readonly #idleWaiters = new Set<() => void>();
 
   constructor(options: HttpListenerOptions) {
@@ -140,7 +140,7 @@ export class HttpListener {
 
   /** One close listener per connection, however many requests a client pipelines on it. */
   #track(socket: Socket): void {
-    const exchanges = new Set<Exchange>();
+    const exchanges = new Set<HttpExchange>();
     this.#exchangesBySocket.set(socket, exchanges);
     this.#metrics.connectionOpened();
     socket.once("close", () => {
@@ -153,7 +153,15 @@ export class HttpListener {
     const { log, keys, tenants, tracing, dispatcher } = this.#options;
     const trace = tracing?.begin(request.headers);
     const account = new RequestAccount(request.headers, tenants, { key: keys.find(request.headers), trace });
-    const exchange = new Exchange(request, response, log, this.#config, this.#ids, account, this.#bodyMemory);
+    const exchange = new HttpExchange(
+      request,
+      response,
+      log,
+      this.#config,
+      this.#ids,
+      account,
+      this.#bodyMemory,
+    );
     this.#exchanges.add(exchange);
     this.#exchangesBySocket.get(request.socket)?.add(exchange);
     this.#metrics.started();
@@ -178,7 +186,7 @@ export class HttpListener {
   }
 
   /** Runs once per exchange: when its answer was sent, or its connection closed before. */
-  #finish(exchange: Exchange): void {
+  #finish(exchange: HttpExchange): void {
     if (!this.#exchanges.delete(exchange)) return;
     const { request, response } = exchange;
     this.#exchangesBySocket.get(request.socket)?.delete(exchange);

@@ -5,7 +5,7 @@ import { FakeEngine } from "../testing/fake-engine.js";
 import { FakeLanguageModel } from "../testing/fake-language-model.js";
 import { parseExposition } from "../testing/parse-exposition.js";
 import { registerEngineMetrics } from "./engine-metrics.js";
-import { Registry } from "./registry.js";
+import { Registry } from "@octavo/tracing/prometheus";
 
 class SpeculatingEngine extends FakeEngine {
   override get stats(): EngineStats {

@@ -7,8 +7,7 @@ import {
   timeToFirstTokenBuckets,
   tokenLatencyBuckets,
 } from "./buckets.js";
-import type { Counter } from "./metric.js";
-import type { Registry } from "./registry.js";
+import type { Counter, Registry } from "@octavo/tracing/prometheus";
 
 export interface EngineMetricsOptions {
   readonly enableLegacyMetricNames: boolean;

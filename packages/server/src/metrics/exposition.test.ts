@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { startTestServer } from "../testing/test-server.js";
 import { oneTwoFiveBuckets, timeToFirstTokenBuckets } from "./buckets.js";
 import { parseExposition } from "../testing/parse-exposition.js";
-import { Registry } from "./registry.js";
+import { Registry } from "@octavo/tracing/prometheus";
 
 describe("the text format", () => {
   it("escapes help and label values", () => {

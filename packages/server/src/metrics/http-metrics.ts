@@ -1,5 +1,5 @@
 import type { ErrorCode } from "@octavo/protocol";
-import type { Registry } from "./registry.js";
+import type { Registry } from "@octavo/tracing/prometheus";
 
 const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 

@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { monitorEventLoopDelay, performance } from "node:perf_hooks";
-import type { Registry } from "./registry.js";
+import type { Registry } from "@octavo/tracing/prometheus";
 
 /** Memory, CPU and event loop of this process under the usual names of Prometheus clients. Disposing stops the sampling. */
 export function registerProcessMetrics(registry: Registry): Disposable {

@@ -2,7 +2,7 @@ import type { Engine, EngineObserver } from "@octavo/engine";
 import type { TenantLabels } from "../tenants/tenant-labels.js";
 import type { TenantResolver } from "../tenants/tenant-resolver.js";
 import { timeToFirstTokenBuckets } from "./buckets.js";
-import type { Registry } from "./registry.js";
+import type { Registry } from "@octavo/tracing/prometheus";
 
 /** Load, usage and refusals by tenant, with bounded labels. */
 export function registerTenantMetrics(

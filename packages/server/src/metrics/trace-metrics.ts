@@ -1,7 +1,7 @@
 import type { SinkCounts } from "@octavo/tracing";
 import type { OtlpServerMetrics } from "../tracing/otlp-metrics.js";
 import type { ServerTracing } from "../account/server-tracing.js";
-import type { Registry } from "./registry.js";
+import type { Registry } from "@octavo/tracing/prometheus";
 
 /** Delivery of spans and metric exports; all 0 if they are off. */
 export function registerTraceMetrics(

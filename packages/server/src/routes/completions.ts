@@ -28,7 +28,8 @@ import {
   type PromptJob,
 } from "../generation/completion-job.js";
 import { streamCompletions } from "./completions-stream.js";
-import { invalidField } from "../generation/refusal.js";
+import { emittedTokens } from "../generation/emitted-tokens.js";
+import { invalidField } from "@octavo/protocol/refusal";
 
 export async function handleCompletions(
   service: Service,
@@ -66,15 +67,21 @@ export async function handleCompletions(
     ...(request.cache_salt ? { cacheSalt: request.cache_salt } : {}),
     ...(request.priority ? { priority: request.priority } : {}),
     ...(wantsDigests && { wantLogitsDigests: true }),
+    ...emittedTokens(request.octavo, ready.length),
     ...terms,
   }));
   const started = await startGenerations(engine, requests, context);
   const prompts = started.map((events, index): PromptJob => {
     const { promptTokens, params } = requests[index]!;
+    const watched = context.account.content?.watch(events, (sequences) => ({
+      kind: "completions",
+      request: { prompt: service.model.tokenizer.decode(promptTokens, { skipSpecialTokens: true }) },
+      answer: { choices: sequences.map(({ text, finishReason }) => ({ text, finish_reason: finishReason })) },
+    }));
     return {
       promptTokens,
       params,
-      events: inIntervals(events, request),
+      events: inIntervals(watched ?? events, request),
       echoText: echoText(service, request, promptTokens),
       firstIndex: index * params.n,
     };

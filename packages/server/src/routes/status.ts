@@ -1,7 +1,7 @@
 import { OctavoError } from "@octavo/protocol";
 import type { RequestContext } from "../http/request-context.js";
 import { sendJson, sendText } from "../http/respond.js";
-import { prometheusContentType } from "../metrics/registry.js";
+import { prometheusContentType } from "@octavo/tracing/prometheus";
 import type { Service } from "../service.js";
 import { hideTenants } from "../tenants/tenant-labels.js";
 import { isOperators } from "../tenants/ownership.js";

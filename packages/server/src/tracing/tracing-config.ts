@@ -1,11 +1,13 @@
 import type { LanguageModel } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
 import { checkOtlpEndpoint, conventionNames, OtlpExporter, type SpanSink } from "@octavo/tracing";
+import { redact } from "@octavo/text/sensitive/redact";
 import type { Logger } from "pino";
 import type { ServerConfig } from "../config.js";
 import { servedNames } from "../served-names.js";
 import { serverVersion } from "../version.js";
 import { resourceOf, serverAddressOf } from "./resource.js";
+import type { ContentPolicy } from "../account/content-capture.js";
 import { ServerTracing } from "../account/server-tracing.js";
 
 type TracingConfig = Pick<
@@ -37,6 +39,18 @@ export function createServerTracing(
   spanSinks: readonly SpanSink[],
 ): ServerTracing | undefined {
   const sinks = [...(config.otlpEndpoint === "" ? [] : [createExporter(config, log)]), ...spanSinks];
+  const content = contentPolicy(config);
+  if (content !== undefined) {
+    if (sinks.length === 0)
+      throw new OctavoError(
+        "invalid_option",
+        "traceContent: content is kept on spans, and these spans go nowhere: set otlpEndpoint or a trace store",
+        { param: "traceContent" },
+      );
+    log.warn(
+      `spans carry what clients ask and what they are answered (traceContent: ${config.traceContent})`,
+    );
+  }
   if (sinks.length === 0) return undefined;
   return new ServerTracing({
     sinks,
@@ -48,7 +62,18 @@ export function createServerTracing(
     modelName: servedNames(model, config)[0],
     attributes: config.traceAttributes,
     server: serverAddressOf(config),
+    content,
   });
+}
+
+function contentPolicy(config: ServerConfig): ContentPolicy | undefined {
+  if (config.traceContent === "none") return undefined;
+  return {
+    maxCharacters: config.traceContentMaxCharacters,
+    sampleRatio: config.traceContentSampleRatio,
+    tenants: config.traceContentTenants,
+    ...(config.traceContent === "redacted" && { redact }),
+  };
 }
 
 function createExporter(config: ServerConfig, log: Logger): OtlpExporter {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { fixtureQuantized } from "@octavo/artifacts/testing/model-fixtures";
 import { writeTinyFolder } from "@octavo/artifacts/testing/tiny-checkpoint";
 import { OctavoError } from "@octavo/protocol";
 import { type ModelComparison, compareModels, renderHtml, renderTable } from "./index.js";
@@ -153,6 +154,28 @@ test("text from the data is escaped in the page", async () => {
   });
   assert.ok(!html.includes("<script"));
   assert.doesNotMatch(html, /(?![\t\n])\p{Cc}|\p{Cf}/u);
+});
+
+test("FP8 activations that the variant declares are named, and rounded when asked for", async () => {
+  const [baseline, variant] = [fixtureQuantized("hqq-8bit"), fixtureQuantized("fp8-tensor")];
+  const texts = join(scratch, "texts.jsonl");
+  writeFileSync(texts, JSON.stringify({ text: "the cat and the dog sat in the garden" }));
+  const run = (asDeclared: boolean): Promise<ModelComparison> =>
+    compareModels({ baseline, variant, dataPath: texts, numThreads: 2, resamples: 200, asDeclared });
+  const [exact, followed] = [await run(false), await run(true)];
+  assert.match(
+    renderTable(exact),
+    /activations +exact +exact; declared are FP8 activations with a scale per token/,
+  );
+  assert.match(renderHtml(followed), /FP8 activations with a scale per token/);
+  assert.deepEqual(
+    [exact.variant.activations?.isFollowed, followed.variant.activations?.isFollowed],
+    [false, true],
+  );
+  assert.notEqual(exact.summary.overall.kl.value, followed.summary.overall.kl.value);
+  await assert.rejects(compareModels({ baseline, variant: baseline, dataPath: texts, asDeclared: true }), {
+    code: "artifact_unsupported",
+  });
 });
 
 test("what cannot be compared is refused before weights are loaded", async () => {

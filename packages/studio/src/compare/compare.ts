@@ -8,6 +8,7 @@ import {
   resolveModel,
   type Tokenizer,
 } from "@octavo/engine";
+import { declaredActivations, describeActivations } from "@octavo/artifacts/program/declared-activations";
 import { compileChatTemplate, createTokenizer } from "@octavo/engine/parts";
 import { type Backend, createCpuBackend, type KvDtype } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
@@ -34,6 +35,8 @@ export interface CompareOptions {
   readonly kvCacheDtype?: KvDtype | "auto" | undefined;
   /** The variant's, where it is not the baseline's. */
   readonly variantKvCacheDtype?: KvDtype | "auto" | undefined;
+  /** Rounds the variant's activations as its checkpoint declares. */
+  readonly asDeclared?: boolean | undefined;
   readonly numThreads?: number | undefined;
   /** Resamples of the bootstrap; default 2000. */
   readonly resamples?: number | undefined;
@@ -55,6 +58,8 @@ export interface ComparedModel {
   /** As the kernels hold them. */
   readonly weightBytes: number;
   readonly kvCacheDtype: string;
+  /** Set where the checkpoint declares rounded activations: what, and whether that was followed. */
+  readonly activations?: { readonly declared: string; readonly isFollowed: boolean };
 }
 
 export interface ModelComparison {
@@ -248,6 +253,7 @@ async function runBoth(
   await using variant = await LLM.load(models.variant.name, {
     ...common,
     kvCacheDtype: variantKvCacheDtype,
+    activations: options.asDeclared === true ? "declared" : "exact",
     hooks: pairs.variant,
   });
   const table = new ScoredTokenTable();
@@ -278,21 +284,28 @@ async function runBoth(
     doneTokens += sequence.tokens.length;
     options.onProgress?.({ doneTokens, totalTokens });
   }
-  const compared = (model: LLM, dtype: string, name: string): ComparedModel => ({
+  const compared = (model: LLM, dtype: string, { name, checkpoint }: OpenedModel): ComparedModel => ({
     model: name,
+    ...activationsOf(checkpoint, checkpoint === models.variant.checkpoint && options.asDeclared === true),
     architecture: model.config.architecture,
     weightBytes: model.weightBytes,
     kvCacheDtype:
       dtype === "auto" ? (model.config.dtype === "quantized" ? "f16" : model.config.dtype) : dtype,
   });
   return {
-    baseline: compared(baseline, kvCacheDtype, models.baseline.name),
-    variant: compared(variant, variantKvCacheDtype, models.variant.name),
+    baseline: compared(baseline, kvCacheDtype, models.baseline),
+    variant: compared(variant, variantKvCacheDtype, models.variant),
     table,
     isPlain,
     worst: describeWorst(worst.sorted, baseline.tokenizer),
     kernels: kernelsOf(backend),
   };
+}
+
+function activationsOf({ tensors }: Checkpoint, isFollowed: boolean): Pick<ComparedModel, "activations"> {
+  const declared = declaredActivations(tensors);
+  if (declared === undefined) return {};
+  return { activations: { declared: describeActivations(declared), isFollowed } };
 }
 
 /** Both engines read the sequence as a prompt that is scored from its first answer on; what they would say next is not used. */

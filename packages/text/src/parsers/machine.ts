@@ -36,12 +36,27 @@ export interface CallLayout {
   readonly answer?: (calls: GrammarSpec, mustCall: boolean) => GrammarSpec;
 }
 
+export interface ReasoningFormat {
+  /** vLLM's `--reasoning-parser` name. */
+  readonly name: string;
+  readonly startTags: readonly string[];
+  readonly endTags: readonly string[];
+  /** Answers begin inside reasoning even without a start tag. */
+  readonly beginsOpen: boolean;
+  /** Markup around the answer, which content leaves out. No tag may be a prefix of another. */
+  readonly answerTags?: readonly string[];
+  /** Reasoning stays in the content, behind this text. */
+  readonly keptBehind?: string;
+}
+
 export interface ToolFormat {
   /** vLLM's `--tool-call-parser` name. */
   readonly name: string;
   /** Markup that may be special tokens of the vocabulary, whose text must not be skipped. */
   readonly markers: readonly string[];
   readonly machine: OutputMachine;
+  /** The machine reads reasoning and content between these tags too, so it is used without tools as well. */
+  readonly reasoning?: ReasoningFormat;
   /** Markup that begins calls and ends unclosed reasoning; left out where it is `layout.trigger` or there is none. */
   readonly callStarts?: readonly string[];
   /** Absent where calls of the format cannot be constrained. */

@@ -10,7 +10,8 @@ import {
 import { callWriters } from "./testing/agreement-writers.js";
 import type { OutputEvent } from "./output-events.js";
 import { OutputParser } from "./output-parser.js";
-import { type ReasoningFormat, reasoningFormats } from "./reasoning/reasoning-format.js";
+import type { ReasoningFormat } from "./machine.js";
+import { reasoningFormats } from "./reasoning/reasoning-format.js";
 import { callStarts, toolFormats } from "./registry.js";
 import { toolSchemas } from "./shared/tool-schemas.js";
 

@@ -1,6 +1,6 @@
-import type { OutputMachine } from "./machine.js";
+import type { OutputMachine, ReasoningFormat } from "./machine.js";
 import { EventSink, type OutputEvent, type TextSpan } from "./output-events.js";
-import { type PromptReasoning, readReasoning, type ReasoningFormat } from "./reasoning/reasoning-format.js";
+import { type PromptReasoning, readReasoning } from "./reasoning/reasoning-format.js";
 import { Input, type Waiting } from "./shared/input.js";
 import { untilTag } from "./shared/tags.js";
 import type { ToolSchemas } from "./shared/tool-schemas.js";

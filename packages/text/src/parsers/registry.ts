@@ -1,8 +1,9 @@
-import { checkFormatNames, type FormatNames, harmonyReasoning, toolFormatName } from "./format-names.js";
+import { checkFormatNames, type FormatNames, toolFormatName } from "./format-names.js";
 import { deepseekV31Format, deepseekV3Format } from "./formats/deepseek-v3.js";
 import { functionGemmaFormat, gemma4Format } from "./formats/gemma.js";
-import { glm45Format, hyV3Format, solarOpen2Format } from "./formats/glm45.js";
-import { harmonyFormat, harmonyReasoningTags } from "./formats/harmony.js";
+import { glm45Format, hunyuanFormat, k2HorizonFormat, solarOpen2Format } from "./formats/glm45.js";
+import { harmonyFormat } from "./formats/harmony.js";
+import { inklingFormat } from "./formats/inkling.js";
 import {
   apertusFormat,
   cohereFormat,
@@ -16,21 +17,27 @@ import {
   toolCallsFormat,
 } from "./formats/json-objects.js";
 import { kimiK2Format } from "./formats/kimi-k2.js";
+import { kimiK3Format } from "./formats/kimi-k3.js";
 import { llama3JsonFormat } from "./formats/llama3-json.js";
+import { minimaxM3Format } from "./formats/minimax-m3.js";
 import { mistralFormat } from "./formats/mistral.js";
+import { museFormat, museGlimmerFormat } from "./formats/muse.js";
+import { plamo3Format } from "./formats/plamo3.js";
 import { lfm2Format, llama4PythonicFormat, olmo3Format, pythonicFormat } from "./formats/pythonic.js";
 import {
   deepseekV32Format,
   deepseekV41Format,
   deepseekV4Format,
+  dotsFormat,
+  minicpm5Format,
   minimaxM2Format,
   qwen3CoderFormat,
   seedOssFormat,
   step3Format,
 } from "./formats/tagged-parameters.js";
 import { xlamFormat } from "./formats/xlam.js";
-import type { ToolFormat } from "./machine.js";
-import { type ReasoningFormat, reasoningFormats } from "./reasoning/reasoning-format.js";
+import type { ReasoningFormat, ToolFormat } from "./machine.js";
+import { reasoningFormats } from "./reasoning/reasoning-format.js";
 
 /** A format, its other names, and how chat templates that use it are recognised: by any of these texts or groups of texts. */
 interface FormatRow {
@@ -42,6 +49,9 @@ interface FormatRow {
 /** In the order of detection: markup that only one family uses comes first. */
 const rows: readonly FormatRow[] = [
   { format: harmonyFormat, shownBy: [["<|channel|>", "<|message|>"]] },
+  { format: museFormat, aliases: ["musespark1x"], shownBy: ["<atem:invoke"] },
+  { format: museGlimmerFormat },
+  { format: inklingFormat, shownBy: ["<|content_invoke_tool_json|>"] },
   { format: functionGemmaFormat, shownBy: ["<start_function_call>"] },
   { format: gemma4Format, shownBy: ["<|tool_call>call:"] },
   { format: deepseekV32Format, shownBy: [["\uff5cDSML\uff5c", "function_calls>"]] },
@@ -51,11 +61,18 @@ const rows: readonly FormatRow[] = [
   { format: deepseekV3Format, shownBy: ["<\uff5ctool\u2581call\u2581begin\uff5c>"] },
   { format: deepseekV31Format },
   { format: kimiK2Format, shownBy: ["<|tool_call_argument_begin|>"] },
-  { format: hyV3Format, shownBy: [["<tool_sep>", "<arg_key>"]] },
+  { format: kimiK3Format, shownBy: ["<|open|>"] },
+  { format: k2HorizonFormat, shownBy: ["<ifm|tool_call>"] },
+  { format: plamo3Format, shownBy: ["<|plamo:begin_tool_request"] },
+  { format: dotsFormat, shownBy: ["<dots_function_call>"] },
+  { format: minimaxM3Format, shownBy: ["]<]minimax[>["] },
+  { format: minicpm5Format, shownBy: ["<function name="] },
+  { format: hunyuanFormat("hy_v3"), shownBy: [["<tool_sep", "<arg_key"]] },
+  { format: hunyuanFormat("hy_v4"), shownBy: [["<tool_calls", "<arg_key"]] },
   { format: glm45Format, aliases: ["glm47", "ling3", "poolside_v1"], shownBy: ["<arg_key>"] },
   { format: solarOpen2Format, shownBy: ["<|tool_arg:start|>"] },
   { format: seedOssFormat, shownBy: ["<seed:tool_call>"] },
-  { format: qwen3CoderFormat, aliases: ["qwen3_xml", "mimo", "step3p5"], shownBy: ["<function="] },
+  { format: qwen3CoderFormat, aliases: ["qwen3_xml", "mimo", "step3p5", "step5"], shownBy: ["<function="] },
   { format: minimaxM2Format, shownBy: ["<minimax:tool_call>"] },
   { format: cohereFormat, aliases: ["cohere_command4"], shownBy: ["<|START_ACTION|>"] },
   { format: apertusFormat, shownBy: ["<|tools_prefix|>"] },
@@ -85,6 +102,11 @@ const reasoningRows: readonly (readonly [name: string, ...texts: string[]])[] = 
   ["mistral", "[THINK]"],
   ["granite", "Here is my thought process:"],
   ["seed_oss", "<seed:think>"],
+  ["kimi_k3", "<|open|>think"],
+  ["k2_horizon", "<ifm|think>"],
+  ["plamo3", "<|plamo:begin_think:plamo|>"],
+  ["minimax_m3", "<mm:think>"],
+  ["hy_v4", "</think:"],
   ["solar_open2", "<|think:start|>"],
   ["gemma4", "<|channel>thought"],
   ["cohere_command3", "<|START_THINKING|>"],
@@ -97,13 +119,12 @@ const reasoningRows: readonly (readonly [name: string, ...texts: string[]])[] = 
 
 export const toolFormats: readonly ToolFormat[] = rows.flatMap(({ format, aliases = [] }) => [
   format,
-  ...aliases.map((name) => ({ ...format, name })),
+  ...aliases.map((name) => ({
+    ...format,
+    name,
+    ...(format.reasoning === undefined ? {} : { reasoning: { ...format.reasoning, name } }),
+  })),
 ]);
-
-/** It also parses reasoning and content, so it is used without tools too. */
-export const harmonyTools: ToolFormat = harmonyFormat;
-
-const harmonyReasoningFormat: ReasoningFormat = { name: harmonyReasoning, ...harmonyReasoningTags };
 
 /** How a model's output is read. */
 export interface OutputFormats {
@@ -113,7 +134,7 @@ export interface OutputFormats {
 
 /** The tags around reasoning; undefined where they are not known. */
 export function reasoningTags({ tools, reasoning }: OutputFormats): ReasoningFormat | undefined {
-  return reasoning ?? (tools === harmonyFormat ? harmonyReasoningFormat : undefined);
+  return reasoning ?? tools?.reasoning;
 }
 
 /** Markup that begins a call, wherever it stands. */
@@ -126,17 +147,35 @@ export function resolveFormats(names: FormatNames, templates: readonly string[])
   checkFormatNames(names);
   const { toolCallParser, reasoningParser } = names;
   const template = templates.join("\n");
-  const isHarmony =
-    reasoningParser === harmonyReasoning ||
-    (reasoningParser === "auto" && detectToolFormat(template) === harmonyFormat);
+  const detected =
+    toolCallParser === "auto" || reasoningParser === "auto" ? detectToolFormat(template) : undefined;
+  const whole =
+    toolFormats.find(({ reasoning }) => reasoning?.name === reasoningParser) ??
+    (reasoningParser === "auto" && detected?.reasoning !== undefined ? detected : undefined);
+  const tools = toolCallParser === "auto" ? (whole ?? detected) : toolsOf(toolCallParser);
+  const reasoning = whole === undefined ? resolveReasoning(reasoningParser, template) : undefined;
+  return withSuffix({ tools, reasoning }, /<tool_calls(:[^\s>'"]+)>/.exec(template)?.[1] ?? "");
+}
+
+/** Hunyuan's tags end in a suffix of the checkpoint's. */
+function withSuffix({ tools, reasoning }: OutputFormats, suffix: string): OutputFormats {
+  if (suffix === "") return { tools, reasoning };
+  const suffixed = (tag: string): string => tag.replace(">", `${suffix}>`);
+  const name = tools?.name;
   return {
-    tools: isHarmony && toolCallParser === "auto" ? harmonyFormat : resolveTools(toolCallParser, template),
-    reasoning: isHarmony ? undefined : resolveReasoning(reasoningParser, template),
+    tools: name === "hy_v3" || name === "hy_v4" ? hunyuanFormat(name, suffix) : tools,
+    reasoning:
+      reasoning?.name === "hy_v3" || reasoning?.name === "hy_v4"
+        ? {
+            ...reasoning,
+            startTags: reasoning.startTags.map(suffixed),
+            endTags: reasoning.endTags.map(suffixed),
+          }
+        : reasoning,
   };
 }
 
-function resolveTools(name: string, template: string): ToolFormat | undefined {
-  if (name === "auto") return detectToolFormat(template);
+function toolsOf(name: string): ToolFormat | undefined {
   return toolFormats.find((format) => format.name === toolFormatName(name));
 }
 

@@ -62,6 +62,6 @@ describe("automata of a grammar", () => {
 
   it("multiples beyond the whole numbers that doubles tell apart are refused, not counted", () => {
     const schema = { type: "number", multipleOf: 3.3, minimum: 1e300, maximum: 1e300 };
-    assert.throws(() => statesOf(schema), { code: "invalid_request", message: /multipleOf/ });
+    assert.throws(() => statesOf(schema), { code: "invalid_request", message: /No text can satisfy/ });
   });
 });

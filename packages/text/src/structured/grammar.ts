@@ -95,6 +95,8 @@ export interface Matcher {
   accept(token: number): boolean;
   /** Writes which tokens may come next into `mask` (of `maskWords` words). End-of-sequence tokens are left to the caller. */
   fillMask(mask: Uint32Array): void;
+  /** Makes the mask that `fillMask` then only copies, in parts of bounded work between which a caller can pause; yields each part's units. */
+  preparing(): Generator<number, void>;
   /** The only token that may come next, when the text cannot end here and there is exactly one. */
   forcedToken(): number | undefined;
   /** Undoes the last `count` accepted tokens. */

@@ -41,6 +41,7 @@ export function openTelemetryAttributes(span: LlmSpan): Attributes {
     .set("user.id", context.userId)
     .set("session.id", context.sessionId)
     .set("octavo.tenant.id", context.tenantId)
+    .set("octavo.owner.id", context.ownerId)
     .set("octavo.feature", context.feature)
     .set("octavo.tags", context.tags)
     .set("octavo.request.id", response.requestId)

@@ -17,7 +17,9 @@ export function capturedRequest(kind: CallKind, body: JsonFields, budget: Conten
       ...messages.filter(isSystem).flatMap(({ parts }) => parts),
     ],
     inputMessages: messages.filter((message) => !isSystem(message)),
-    toolDefinitions: isConversation ? asObjects(body["tools"]).filter((tool) => budget.takeJson(tool)) : [],
+    toolDefinitions: isConversation
+      ? asObjects(body["tools"]).flatMap((tool) => budget.takeJson(tool) ?? [])
+      : [],
     prompts: isConversation ? [] : prompts(kind === "embeddings" ? body["input"] : body["prompt"], budget),
   };
 }

@@ -171,6 +171,8 @@ export interface SpanContextAttributes {
   readonly sessionId?: string;
   readonly userId?: string;
   readonly tenantId?: string;
+  /** Whose the call is on its server: a tenant or a key. Content of one owner is no other's to read. */
+  readonly ownerId?: string;
   /** What the caller uses the model for, as its server was told. */
   readonly feature?: string;
   readonly tags?: readonly string[];

@@ -35,6 +35,7 @@ export const columns: readonly SpanColumn[] = [
   text("provider", (span) => span.provider),
   text("model", (span) => span.response.model ?? span.request.model),
   text("tenant", (span) => span.context.tenantId),
+  text("owner", (span) => span.context.ownerId),
   text("feature", featureOf),
   text("user_id", (span) => span.context.userId),
   text("session_id", (span) => span.context.sessionId),

@@ -1,3 +1,4 @@
+export { contentFolder, ContentStore, type ContentStoreOptions } from "./content-store.js";
 export { defaultStoreFolder } from "./default-folder.js";
 export { SpanStore, type SpanStoreOptions } from "./span-store.js";
 export {

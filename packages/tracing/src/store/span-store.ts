@@ -28,12 +28,15 @@ export interface SpanStoreOptions {
   readonly maxBytes?: number;
   /** Default 7 days. */
   readonly maxAgeMs?: number;
+  /** Segments are ended and removed by their age this often, even if no span comes. Default an hour. */
+  readonly tidyEveryMs?: number;
   /** Told of spans that could not be written, at most once a minute. */
   readonly onProblem?: (message: string) => void;
 }
 
 const gibibyte = 1024 ** 3;
-const dayMs = 86_400_000;
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
 
 /**
  * Writes spans to a folder: lines of JSON that become Parquet on a thread of its own. Many processes may write to one
@@ -45,6 +48,7 @@ export class SpanStore implements SpanSink {
   readonly #spans: WaitingSpans;
   #writing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
+  readonly #tidyTimer: NodeJS.Timeout;
   #stem: string;
   #begunMs = 0;
   #rows = 0;
@@ -67,12 +71,14 @@ export class SpanStore implements SpanSink {
       writeEveryMs: 1000,
       maxBytes: 4 * gibibyte,
       maxAgeMs: 7 * dayMs,
+      tidyEveryMs: hourMs,
       ...options,
     };
     this.#problems = new ProblemReport(`traces in ${options.folder}`, options.onProblem);
     const { maxWaiting, maxWaitingCharacters } = this.#options;
     this.#spans = new WaitingSpans({ maxSpans: maxWaiting, maxCharacters: maxWaitingCharacters });
     this.#stem = this.#newStem();
+    this.#tidyTimer = setInterval(() => this.#tidyAged(), this.#options.tidyEveryMs).unref();
   }
 
   /** Makes the folder, and finishes segments of processes that ended. Throws `invalid_option` where it cannot be written. */
@@ -118,6 +124,7 @@ export class SpanStore implements SpanSink {
     await within(deadlineMs, isIdle);
     this.#isClosed = true;
     clearTimeout(this.#timer);
+    clearInterval(this.#tidyTimer);
     this.#droppedFailed += this.#spans.clear();
   }
 
@@ -133,9 +140,9 @@ export class SpanStore implements SpanSink {
   }
 
   async #writeWaiting(): Promise<void> {
-    const { maxSegmentRows, maxSegmentBytes, maxSegmentAgeMs } = this.#options;
+    const { maxSegmentRows, maxSegmentBytes } = this.#options;
     while (this.#spans.numWaiting > 0) {
-      if (this.#rows > 0 && Date.now() - this.#begunMs > maxSegmentAgeMs) this.#roll();
+      this.#rollAged();
       const spans = this.#spans.take(Math.min(slice, maxSegmentRows - this.#rows));
       const lines = Buffer.from(spans.map(rowLine).join(""));
       try {
@@ -150,6 +157,15 @@ export class SpanStore implements SpanSink {
       this.#bytes += lines.byteLength;
       if (this.#rows >= maxSegmentRows || this.#bytes >= maxSegmentBytes) this.#roll();
     }
+  }
+
+  #rollAged(): void {
+    if (this.#rows > 0 && Date.now() - this.#begunMs > this.#options.maxSegmentAgeMs) this.#roll();
+  }
+
+  #tidyAged(): void {
+    if (this.#writing === undefined) this.#rollAged();
+    this.#tidy();
   }
 
   #roll(): void {

@@ -7,7 +7,7 @@ import type {
   RowResult,
   StepPlan,
 } from "@octavo/kernels";
-import { activateGated, rmsNorm, rope } from "@octavo/kernels/testing/reference-ops";
+import { activateGated, layerNorm, rmsNorm, rope, roundE4m3 } from "@octavo/kernels/testing/reference-ops";
 import { OctavoError } from "@octavo/protocol/errors";
 import {
   ReferenceAdapter,
@@ -50,6 +50,8 @@ class ReferenceStep {
         return this.#embedding(op);
       case "rms_norm":
         return this.#eachRow((row) => this.#rmsNorm(op, row));
+      case "layer_norm":
+        return this.#eachRow((row) => this.#layerNorm(op, row));
       case "linear":
         return this.#eachRow((row) => {
           multiply(matrixOf(op.weight), this.#row(op.in, row), this.#row(op.out, row));
@@ -74,6 +76,11 @@ class ReferenceStep {
             ),
           );
         });
+      case "activation":
+        return this.#eachRow((row) => {
+          const values = this.#row(op.on, row);
+          values.set(values.map((value) => activateGated(op.activation, value, 1)));
+        });
       case "experts":
         return this.#eachRow((row) => this.#experts(op, row));
       case "sigmoid_gate":
@@ -82,12 +89,40 @@ class ReferenceStep {
           const factor = 1 / (1 + Math.exp(-(this.#row(op.in, row)[0] ?? 0)));
           values.set(values.map((value) => value * factor));
         });
+      case "gate":
+        return this.#eachRow((row) => {
+          const gate = this.#row(op.in, row);
+          const values = this.#row(op.on, row);
+          values.set(values.map((value, i) => activateGated(op.activation, gate[i] ?? 0, value)));
+        });
+      case "split":
+        return this.#eachRow((row) => {
+          for (const [i, value] of this.#row(op.in, row).entries()) {
+            const run = Math.floor(i / op.run);
+            const to = this.#row(run % 2 === 0 ? op.first : op.second, row);
+            to[Math.floor(run / 2) * op.run + (i % op.run)] = value;
+          }
+        });
+      case "convolution":
+      case "gated_delta_rule":
+      case "state_space":
+        return this.#cache.states.run(op, this.#plan, (ref, row) => this.#row(ref, row), vectorOf);
       case "add":
         return this.#eachRow((row) => addInto(this.#row(op.out, row), this.#row(op.in, row)));
       case "scale":
         return this.#eachRow((row) => {
           const values = this.#row(op.on, row);
           values.set(values.map((value) => value * op.factor));
+        });
+      case "round_e4m3":
+        return this.#eachRow((row) => {
+          const input = this.#row(op.in, row);
+          this.#row(op.out, row).set(roundE4m3(input, op.groupSize ?? input.length));
+        });
+      case "clamp":
+        return this.#eachRow((row) => {
+          const values = this.#row(op.on, row);
+          values.set(values.map((value) => Math.max(-op.limit, Math.min(op.limit, value))));
         });
       case "gather": {
         const kept = this.#plan.outputs.map((_, output) =>
@@ -143,13 +178,21 @@ class ReferenceStep {
   }
 
   #rmsNorm(op: Extract<Op, { op: "rms_norm" }>, row: number): void {
-    let input = this.#row(op.in, row);
-    if (op.residual !== undefined) {
-      const sum = this.#row(op.residual, row);
-      addInto(sum, input);
-      input = sum;
-    }
-    this.#row(op.out, row).set(rmsNorm(input, vectorOf(op.weight), op));
+    this.#row(op.out, row).set(rmsNorm(this.#normInput(op, row), vectorOf(op.weight), op));
+  }
+
+  #layerNorm(op: Extract<Op, { op: "layer_norm" }>, row: number): void {
+    const bias = op.bias && vectorOf(op.bias);
+    const normed = layerNorm(this.#normInput(op, row), vectorOf(op.weight), { eps: op.eps, bias });
+    this.#row(op.out, row).set(normed);
+  }
+
+  #normInput(op: { readonly in: BufferRef; readonly residual?: BufferRef }, row: number): Float32Array {
+    const input = this.#row(op.in, row);
+    if (op.residual === undefined) return input;
+    const sum = this.#row(op.residual, row);
+    addInto(sum, input);
+    return sum;
   }
 
   #experts(op: Extract<Op, { op: "experts" }>, row: number): void {

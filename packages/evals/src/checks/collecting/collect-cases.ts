@@ -54,7 +54,13 @@ export interface SentRequest {
   readonly answer: Answer;
 }
 
-/** Sends all cases and scores their answers. Greedy unless a case samples; then with the run's seed. */
+/** Tag of cases whose answers were asked for at once and not as streams. */
+const wholeTag = "not-streamed";
+
+/**
+ * Sends all cases and scores their answers. Greedy unless a case samples; then with the run's seed. Half of the cases, by
+ * their ids, are asked for whole answers and not for streams, the same ones under every condition.
+ */
 export async function collectCases(
   plans: readonly CasePlan[],
   options: CollectOptions,
@@ -122,7 +128,8 @@ class CaseCollector {
     signal: AbortSignal,
   ): Promise<Answer> {
     const base = { ...samplingOf(evalCase, this.#options.bed.seed), ...extraBody };
-    const options = { signal, wantsDigests: this.#options.wantsDigests ?? false };
+    const { wantsDigests = false } = this.#options;
+    const options = { signal, wantsDigests, stream: isStreamed(evalCase) };
     if (!this.#asksTokens) return target.answer(evalCase, { ...options, extraBody: base });
     const answer = await target.answer(evalCase, { ...options, extraBody: { ...base, logprobs: true } });
     const isRefused = answer.failure?.httpStatus === 400 && /logprob/i.test(answer.failure.message);
@@ -152,7 +159,7 @@ class CaseCollector {
           condition: planned.condition,
           evalCase,
           scores,
-          ...(planned.tags === undefined ? {} : { tags: planned.tags }),
+          tags: [...(planned.tags ?? []), ...(isStreamed(evalCase) ? [] : [wholeTag])],
         }),
         ...(logitsDigests === undefined ? {} : { logitsDigest: logitsDigests.join(" ") }),
       };
@@ -179,6 +186,11 @@ class CaseCollector {
       scores[evaluator.name] = (await scorePair(sample, evaluator, signal)).score;
     return scores;
   }
+}
+
+/** Half of the cases, whichever run they are in. */
+function isStreamed({ id }: EvalCase): boolean {
+  return Number.parseInt(journalKey(id).slice(0, 8), 16) % 2 === 0;
 }
 
 /** The same output for the same request: greedy where the case leaves it open, seeded where it samples. */

@@ -67,7 +67,7 @@ export function observationFromAnswer(answer: Answer, under: ObservedUnder): Obs
 }
 
 /** Text and calls as one string: equal where a client could see no difference. */
-export function outputOf({ text, toolCalls }: Answer): string {
+export function outputOf({ text, toolCalls }: Pick<Answer, "text" | "toolCalls">): string {
   if (toolCalls.length === 0) return text;
   return `${text}${JSON.stringify(toolCalls.map(({ name, arguments: given }) => [name, given]))}`;
 }

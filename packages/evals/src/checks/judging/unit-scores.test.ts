@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { checkNamed } from "../table.js";
-import { observationsFromSpans } from "../spans/from-spans.js";
+import { observationsFromSpans } from "../../spans/from-spans.js";
 import type { Observation } from "../observation.js";
 import { unitScores } from "./unit-scores.js";
 

@@ -1,5 +1,5 @@
-import { isRecord } from "@octavo/protocol";
-import type { JsonSchema, ToolDefinition } from "../../cases/eval-case.js";
+import { asRecord, isRecord } from "@octavo/protocol";
+import type { JsonSchema, SourceType, ToolDefinition } from "../../cases/eval-case.js";
 import { invalidRecord, type Place, quoted } from "../place.js";
 
 /** The leaderboard writes Python's, Java's and JavaScript's names of types; values of the latter two are passed as text. */
@@ -25,8 +25,13 @@ export function wireName(name: string): string {
   return name.replaceAll(/[^\w-]/g, "_");
 }
 
-/** Function documents of the leaderboard, one or a list, as tools. */
-export function bfclTools(value: unknown, place: Place): ToolDefinition[] {
+export type SourceLanguage = SourceType["language"];
+
+/**
+ * Function documents of the leaderboard, one or a list, as tools. Where they are of Java or JavaScript, arguments are their
+ * source text.
+ */
+export function bfclTools(value: unknown, place: Place, language?: SourceLanguage): ToolDefinition[] {
   const documents = Array.isArray(value) ? value : [value];
   return documents.map((document: unknown, index): ToolDefinition => {
     const at = `function[${index}]`;
@@ -40,10 +45,44 @@ export function bfclTools(value: unknown, place: Place): ToolDefinition[] {
       function: {
         name: wireName(name),
         ...(typeof description === "string" && { description }),
-        ...(isRecord(parameters) && { parameters: jsonSchema(parameters) }),
+        ...(isRecord(parameters) && {
+          parameters: language === undefined ? jsonSchema(parameters) : sourceSchemas(parameters, language),
+        }),
       },
     };
   });
+}
+
+const languageNames: Readonly<Record<SourceLanguage, string>> = { java: "Java", javascript: "JavaScript" };
+
+function sourceSchemas(parameters: JsonSchema, language: SourceLanguage): JsonSchema {
+  const properties = Object.entries(asRecord(parameters["properties"])).map(([name, property]) => {
+    const { type, items, description = "" } = asRecord(property);
+    const item = asRecord(items)["type"];
+    const list = typeof item === "string" ? ` with items of type ${item}` : "";
+    const note = `Give ${languageNames[language]} source text of type ${String(type)}${list}.`;
+    return [name, { type: "string", description: `${String(description)} ${note}`.trim() }];
+  });
+  return {
+    type: "object",
+    properties: Object.fromEntries(properties),
+    required: parameters["required"] ?? [],
+  };
+}
+
+/** The types of a function's parameters, by name. */
+export function sourceTypes(
+  document: unknown,
+  language: SourceLanguage,
+): Readonly<Record<string, SourceType>> {
+  const properties = asRecord(asRecord(asRecord(document)["parameters"])["properties"]);
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, property]): [string, SourceType] => {
+      const { type, items } = asRecord(property);
+      const itemType = asRecord(items)["type"];
+      return [name, { language, type: String(type), ...(typeof itemType === "string" && { itemType }) }];
+    }),
+  );
 }
 
 /** A schema in the leaderboard's names of types as a JSON schema. */

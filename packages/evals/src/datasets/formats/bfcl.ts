@@ -15,21 +15,10 @@ import { acceptedValues } from "../case-tools.js";
 import type { Dataset } from "../dataset.js";
 import { type JsonLine, readJsonLines } from "../jsonl.js";
 import { invalidFile, invalidRecord, type Place, quoted } from "../place.js";
-import { bfclTools, wireName } from "./bfcl-schema.js";
+import { FunctionDocuments, functionsByTurn } from "./bfcl-functions.js";
+import { bfclTools, type SourceLanguage, sourceTypes, wireName } from "./bfcl-schema.js";
+import { goldResultsFolder, refuseCategory, turnCases } from "./bfcl-turns.js";
 import { parsePythonCall } from "./python-call.js";
-
-/** The files that hold the functions of the classes that multi-turn cases involve, as the leaderboard names them. */
-const documentOfClass: Readonly<Record<string, string>> = {
-  GorillaFileSystem: "gorilla_file_system",
-  MathAPI: "math_api",
-  MessageAPI: "message_api",
-  TwitterAPI: "posting_api",
-  TicketAPI: "ticket_api",
-  TradingBot: "trading_bot",
-  TravelAPI: "travel_booking",
-  VehicleControlAPI: "vehicle_control",
-  WebSearchAPI: "web_search",
-};
 
 /** Golds are held whole; the leaderboard's largest file of them is under a megabyte. */
 const maxAnswerFileBytes = 128 * 1024 * 1024;
@@ -42,9 +31,12 @@ export interface BfclOptions {
 /**
  * Cases of the Berkeley Function-Calling Leaderboard (versions 1 to 4): `question`, `function` and, in a file of its own,
  * `ground_truth` with the accepted values of each argument. Irrelevance cases expect no call; relevance cases have no
- * gold. Of multi-turn cases the first turn is asked and its calls are the gold, in their order. Later turns rest on what the
- * calls before them gave, which is in no file but made by the leaderboard's simulated classes: they are skipped and counted,
- * their questions and calls are in the metadata.
+ * gold. Arguments of Java's and JavaScript's functions are source text, as the leaderboard has them.
+ *
+ * Of multi-turn cases the first turn is asked and its calls are the gold, in their order. Later turns rest on what the calls
+ * before them gave, which the leaderboard's simulated classes make: where a file in `gold_results` beside the questions has
+ * them (`tools/oracle/bfcl-gold-results.py` writes it with the leaderboard's package), each later turn is a case too, after the
+ * right calls of the turns before it. Without the file later turns are left out and counted.
  */
 export function bfclDataset(path: string, options: BfclOptions = {}): Dataset {
   let laterTurns = 0;
@@ -52,19 +44,33 @@ export function bfclDataset(path: string, options: BfclOptions = {}): Dataset {
     name: basename(path),
     size: undefined,
     skipped: (): Readonly<Record<string, number>> =>
-      laterTurns === 0 ? {} : { "a later turn, which needs what the calls before it gave": laterTurns },
+      laterTurns === 0
+        ? {}
+        : {
+            [`a later turn, and there is no ${goldResultsFolder} with what the calls before it gave`]:
+              laterTurns,
+          },
     async *cases() {
       laterTurns = 0;
+      refuseCategory(path);
       const answersPath = options.answers ?? join(dirname(path), "possible_answer", basename(path));
       const hasAnswers = options.answers !== undefined || (await isFile(answersPath));
-      const answers = hasAnswers ? await readAnswers(answersPath) : undefined;
+      const answers = hasAnswers ? await readById(answersPath, "ground_truth") : undefined;
+      const resultsPath = join(dirname(path), goldResultsFolder, basename(path));
+      const results = (await isFile(resultsPath)) ? await readById(resultsPath, "results") : undefined;
       const documents = new FunctionDocuments(join(dirname(path), "multi_turn_func_doc"));
       const ids = new CaseIds();
       for await (const lines of readJsonLines(fileSource(path))) {
         for (const line of lines) {
-          const { evalCase, numTurns } = await bfclCase(line, { answers, answersPath, documents, ids });
-          laterTurns += numTurns - 1;
-          yield evalCase;
+          const { cases, numTurns } = await bfclCases(line, {
+            answers,
+            answersPath,
+            results,
+            documents,
+            ids,
+          });
+          laterTurns += numTurns - cases.length;
+          yield* cases;
         }
       }
     },
@@ -74,22 +80,24 @@ export function bfclDataset(path: string, options: BfclOptions = {}): Dataset {
 interface Surroundings {
   readonly answers: ReadonlyMap<string, unknown> | undefined;
   readonly answersPath: string;
+  readonly results: ReadonlyMap<string, unknown> | undefined;
   readonly documents: FunctionDocuments;
   readonly ids: CaseIds;
 }
 
-async function bfclCase(
+async function bfclCases(
   { record, place }: JsonLine,
-  { answers, answersPath, documents, ids }: Surroundings,
-): Promise<{ readonly evalCase: EvalCase; readonly numTurns: number }> {
+  { answers, answersPath, results, documents, ids }: Surroundings,
+): Promise<{ readonly cases: readonly EvalCase[]; readonly numTurns: number }> {
   const id = record["id"];
   if (typeof id !== "string") throw invalidRecord(place, "id", `must be text, but is ${quoted(id)}`);
   const category = /^(.*?)_\d/.exec(id)?.[1] ?? "unknown";
   const turns = parseTurns(record["question"], place);
-  const tools =
+  const language = languageOf(category);
+  const allTools =
     record["function"] === undefined
       ? await documents.toolsOf(record, place)
-      : bfclTools(record["function"], place);
+      : bfclTools(record["function"], place, language);
   const truth = record["ground_truth"] ?? answers?.get(id);
   const isGoldless = /irrelevance|relevance|chatable/.test(category);
   if (truth === undefined && !isGoldless) {
@@ -100,29 +108,57 @@ async function bfclCase(
     throw invalidRecord(place, "ground_truth", `is missing, ${problem}`);
   }
   const isIrrelevance = category.includes("irrelevance");
-  const expectedTurns = isIrrelevance ? [[]] : parseTruth(truth, tools, place);
+  const parsed = isIrrelevance ? [[]] : parseTruth(truth, allTools, place);
+  const expectedTurns =
+    language === undefined ? parsed : parsed?.map((calls) => inSource(calls, record["function"], language));
   const isMultiTurn = expectedTurns !== undefined && (turns.length > 1 || category.startsWith("multi_turn"));
   const calls = expectedTurns?.[0];
+  const laterFunctions = functionsByTurn(record);
   const expected: Expectation = {
     ...(calls !== undefined && { toolCalls: calls }),
     ...(isMultiTurn && { isOrderFree: false }),
   };
-  const evalCase = {
+  const first: EvalCase = {
     id: ids.claim(id, place),
     messages: turns[0] ?? [],
-    tools,
+    tools: allTools.filter((tool) => !laterFunctions.has(tool.function.name)),
     context: undefined,
     expected,
     parameters: {},
     tenant: undefined,
     cluster: undefined,
     tags: ["tools", `bfcl:${category}`],
-    metadata: {
-      benchmark: "bfcl",
-      ...(isMultiTurn && { laterTurns: turns.slice(1), laterToolCalls: expectedTurns.slice(1) }),
-    },
+    metadata: { benchmark: "bfcl" },
   };
-  return { evalCase, numTurns: turns.length };
+  if (!isMultiTurn) return { cases: [first], numTurns: turns.length };
+  const given = results?.get(id);
+  if (given === undefined) {
+    const later = { laterTurns: turns.slice(1), laterToolCalls: expectedTurns.slice(1) };
+    return { cases: [{ ...first, metadata: { ...first.metadata, ...later } }], numTurns: turns.length };
+  }
+  const conversation = { turns, expectedTurns, results: given, allTools, laterFunctions };
+  return { cases: turnCases(first, conversation, place), numTurns: turns.length };
+}
+
+function languageOf(category: string): SourceLanguage | undefined {
+  if (/(?:^|_)java$/.test(category)) return "java";
+  return /(?:^|_)javascript$/.test(category) ? "javascript" : undefined;
+}
+
+/** Calls with the types that their arguments' source text is of. */
+function inSource(
+  calls: readonly ExpectedToolCall[],
+  functions: unknown,
+  language: SourceLanguage,
+): ExpectedToolCall[] {
+  const documents = Array.isArray(functions) ? functions : [functions];
+  return calls.map((call) => {
+    const document: unknown = documents.find(
+      (one: unknown) =>
+        isRecord(one) && typeof one["name"] === "string" && wireName(one["name"]) === call.name,
+    );
+    return { ...call, sources: sourceTypes(document, language) };
+  });
 }
 
 /** Turns of messages; the first versions have one text, or one turn without a list around it. */
@@ -202,70 +238,19 @@ async function isFile(path: string): Promise<boolean> {
   }
 }
 
-async function readAnswers(path: string): Promise<ReadonlyMap<string, unknown>> {
+/** One field of the lines of a file, by their `id`. */
+async function readById(path: string, field: string): Promise<ReadonlyMap<string, unknown>> {
   const size = (await isFile(path)) ? (await stat(path)).size : 0;
   if (size > maxAnswerFileBytes) {
     throw invalidFile(path, `has ${size} bytes; golds of up to ${maxAnswerFileBytes} are held in memory`);
   }
-  const answers = new Map<string, unknown>();
+  const byId = new Map<string, unknown>();
   for await (const lines of readJsonLines(fileSource(path))) {
     for (const { record, place } of lines) {
       const id = record["id"];
       if (typeof id !== "string") throw invalidRecord(place, "id", `must be text, but is ${quoted(id)}`);
-      answers.set(id, record["ground_truth"]);
+      byId.set(id, record[field]);
     }
   }
-  return answers;
-}
-
-/** Tools of multi-turn cases, by the classes they involve; each file is read once. */
-class FunctionDocuments {
-  readonly #folder: string;
-  readonly #read = new Map<string, Promise<ToolDefinition[]>>();
-
-  constructor(folder: string) {
-    this.#folder = folder;
-  }
-
-  async toolsOf(record: Readonly<Record<string, unknown>>, place: Place): Promise<ToolDefinition[]> {
-    const classes = record["involved_classes"];
-    if (!Array.isArray(classes)) {
-      throw invalidRecord(
-        place,
-        "function",
-        "is missing, and there are no involved_classes to take tools from",
-      );
-    }
-    const withheld = withheldFunctions(record);
-    const tools: ToolDefinition[] = [];
-    for (const [index, name] of classes.entries()) {
-      const file = typeof name === "string" ? documentOfClass[name] : undefined;
-      if (file === undefined) {
-        throw invalidRecord(place, `involved_classes[${index}]`, `is ${quoted(name)}, which is not known`);
-      }
-      let read = this.#read.get(file);
-      if (read === undefined) {
-        read = readDocuments(join(this.#folder, `${file}.json`));
-        this.#read.set(file, read);
-      }
-      tools.push(...(await read).filter((tool) => !withheld.has(tool.function.name)));
-    }
-    return tools;
-  }
-}
-
-/** Functions that the first turn does not have: excluded ones, and those that a later turn brings. */
-function withheldFunctions(record: Readonly<Record<string, unknown>>): ReadonlySet<string> {
-  const { excluded_function: excluded, missed_function: missed } = record;
-  const lists = [excluded, ...(isRecord(missed) ? Object.values(missed) : [])];
-  const names = lists.flatMap((list) => (Array.isArray(list) ? list : []));
-  return new Set(names.filter((name) => typeof name === "string").map(wireName));
-}
-
-async function readDocuments(path: string): Promise<ToolDefinition[]> {
-  const tools: ToolDefinition[] = [];
-  for await (const lines of readJsonLines(fileSource(path))) {
-    for (const { record, place } of lines) tools.push(...bfclTools(record, place));
-  }
-  return tools;
+  return byId;
 }

@@ -271,7 +271,7 @@ test("BFCL: of several turns the first is asked and the others are counted; its 
   );
   const dataset = bfclDataset(path);
   const [only] = await collected(dataset);
-  const skipped = { "a later turn, which needs what the calls before it gave": 2 };
+  const skipped = { "a later turn, and there is no gold_results with what the calls before it gave": 2 };
   assert.deepEqual(dataset.skipped?.(), skipped);
   await collected(dataset);
   assert.deepEqual(dataset.skipped?.(), skipped, "counted anew each time");

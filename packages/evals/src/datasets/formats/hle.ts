@@ -6,6 +6,7 @@ import { FieldReader } from "../fields.js";
 import { ParquetFile } from "../parquet-file.js";
 import { type ParquetRow, readParquetRows } from "../parquet.js";
 import { quoted } from "../place.js";
+import { type BenchmarkPrompt, ownPrompt, readBenchmarkPrompt } from "./benchmark-prompt.js";
 
 /** Columns that tell HLE from other files. */
 export const hleColumns = ["id", "question", "image", "answer", "answer_type"] as const;
@@ -15,9 +16,13 @@ const answerTypes = ["exactMatch", "multipleChoice"] as const;
 /**
  * Humanity's Last Exam (Phan et al., 2025, arXiv 2501.14249) from its Parquet files, which are gated and not to be passed
  * on: rationales and the canary are never read, so that nothing written of a case can hold them. Questions with images
- * are skipped and counted. Answers that are not letters need a judge: those cases are tagged `free-form`.
+ * are skipped and counted. With a file of the benchmark's system prompt, questions are asked after it as they are. Answers that are not letters need a judge: those cases are tagged `free-form`.
  */
-export async function hleDataset(path: string): Promise<Dataset> {
+export async function hleDataset(
+  path: string,
+  { prompt: promptPath }: { readonly prompt?: string } = {},
+): Promise<Dataset> {
+  const prompt = promptPath === undefined ? undefined : await readBenchmarkPrompt(promptPath, []);
   const file = await ParquetFile.open(path);
   const { columns } = file;
   await file.close();
@@ -32,14 +37,14 @@ export async function hleDataset(path: string): Promise<Dataset> {
       withImage = 0;
       for await (const row of readParquetRows(path, present)) {
         const { image } = row.record;
-        if (image === undefined || image === null || image === "") yield hleCase(row, ids);
+        if (image === undefined || image === null || image === "") yield hleCase(row, ids, prompt);
         else withImage++;
       }
     },
   };
 }
 
-function hleCase({ record, place }: ParquetRow, ids: CaseIds): EvalCase {
+function hleCase({ record, place }: ParquetRow, ids: CaseIds, prompt: BenchmarkPrompt | undefined): EvalCase {
   const fields = new FieldReader(record, place);
   const need = (name: string): string => {
     const text = fields.text(name);
@@ -64,7 +69,13 @@ function hleCase({ record, place }: ParquetRow, ids: CaseIds): EvalCase {
     : "Give the final answer alone, as short as it can be.";
   return {
     id,
-    messages: [{ role: "user", content: `${question}\n\n${ask}` }],
+    messages:
+      prompt === undefined
+        ? [{ role: "user", content: `${question}\n\n${ask}` }]
+        : [
+            { role: "system", content: prompt.text.trim() },
+            { role: "user", content: question },
+          ],
     tools: [],
     context: undefined,
     expected: { outputs: [answer] },
@@ -72,6 +83,10 @@ function hleCase({ record, place }: ParquetRow, ids: CaseIds): EvalCase {
     tenant: undefined,
     cluster: undefined,
     tags: [isChoice ? "multiple-choice" : "free-form", ...(category === undefined ? [] : [category])],
-    metadata: { benchmark: "hle", ...(subject !== undefined && { subject }) },
+    metadata: {
+      benchmark: "hle",
+      prompt: prompt?.label ?? ownPrompt,
+      ...(subject !== undefined && { subject }),
+    },
   };
 }

@@ -28,20 +28,35 @@ export function chosenLetter(text: string, numChoices: number): string | undefin
   return chosen;
 }
 
+/** As the benchmark's own script finds the letter, and no other way. */
+const published: Readonly<Record<"mmlu-pro" | "longbench-v2", (text: string) => string | undefined>> = {
+  "mmlu-pro": (text) =>
+    /answer is \(?([A-J])\)?/.exec(text)?.[1] ??
+    /.*[aA]nswer:\s*([A-J])/.exec(text)?.[1] ??
+    [...text.matchAll(/\b[A-J]\b/g)].at(-1)?.[0],
+  "longbench-v2": (text) => /The correct answer is \(?([A-D])\)?/.exec(text.replaceAll("*", ""))?.[1],
+};
+
 export const multipleChoiceEvaluator: EvaluatorEntry = defineEvaluator({
   name: "multiple_choice",
   description: "The output settles on the letter of the right choice.",
   inputs: ["output", "expectedOutput"],
-  options: z.strictObject({ choices: z.int().min(2).max(26).default(10) }),
-  score({ case: { expected }, answer }, { choices }) {
+  options: z.strictObject({
+    choices: z.int().min(2).max(26).default(10),
+    /** `any`: whatever way of settling on a letter; else as the benchmark's script reads answers. */
+    scoring: z.enum(["any", "mmlu-pro", "longbench-v2"]).default("any"),
+  }),
+  score({ case: { expected }, answer }, { choices, scoring }) {
     const wanted = (expected.outputs ?? []).flatMap(
       (text) => chosenLetter(text.toUpperCase(), choices) ?? [],
     );
     if (wanted.length === 0) return skipped("the expected output is no letter of a choice");
-    const letter = chosenLetter(answer.text, choices);
-    if (letter === undefined) return verdict(false, "the output settles on no letter", { letter: null });
+    const letter = scoring === "any" ? chosenLetter(answer.text, choices) : published[scoring](answer.text);
+    if (letter === undefined)
+      return verdict(false, "the output settles on no letter", { letter: null, scoring });
     return verdict(wanted.includes(letter), `it settles on ${letter}, not ${wanted.join(" or ")}`, {
       letter,
+      scoring,
     });
   },
 });

@@ -44,6 +44,16 @@ export function typeProblem(
   };
 }
 
+/**
+ * Whether a description allows the accepted values. It does not where a variable stands for a value of another type: then text is
+ * compared character by character, as the leaderboard does.
+ */
+export function describes(schema: JsonSchema | undefined, accepted: readonly unknown[]): boolean {
+  const types = typesOf(schema);
+  const first = accepted.find((candidate) => candidate !== "");
+  return types === undefined || first === undefined || types.some((type) => typeNames[type]!(first));
+}
+
 /** Undefined where the description leaves the type open. */
 function typesOf(schema: JsonSchema | undefined): readonly string[] | undefined {
   const type = schema?.["type"];

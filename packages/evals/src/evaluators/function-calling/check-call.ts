@@ -1,8 +1,9 @@
 import { isRecord } from "@octavo/protocol";
 import type { ExpectedToolCall, JsonSchema, ToolDefinition } from "../../cases/eval-case.js";
 import { isAccepted, isExactly, isOptional } from "./accepted-values.js";
-import { typeProblem } from "./argument-types.js";
+import { describes, typeProblem } from "./argument-types.js";
 import { type MadeCall, sameFunction } from "./made-call.js";
+import { readSource, sourceSchema } from "./source-values.js";
 
 type CallErrorCode =
   | "wrong_count"
@@ -91,10 +92,21 @@ export function checkCall(
   let isExact = true;
   for (const name of known) {
     const accepted = expected.arguments[name]!;
-    const value = given[name];
-    const isRight = isAccepted(value, accepted);
+    const source = expected.sources?.[name];
+    const written = given[name];
+    const isSource = source !== undefined && typeof written === "string";
+    const value = isSource ? readSource(written, source) : written;
+    const schema = source === undefined ? properties[name] : isSource ? sourceSchema(source) : textSchema;
+    const isVariable = !describes(schema, accepted);
+    const isRight =
+      (source === undefined || isSource) &&
+      (isVariable
+        ? accepted.includes(value) || isAccepted(value, accepted.filter(isNoText))
+        : isAccepted(value, accepted));
     // an accepted value is right whatever type is described, as where a variable stands for a list of numbers
-    const problem = isRight ? undefined : typeProblem(value, properties[name], accepted);
+    const problem = isRight
+      ? undefined
+      : typeProblem(value, schema, isSource || source === undefined ? accepted : []);
     if (problem === undefined) numTyped++;
     else
       errors.push(error(problem.isNested ? "type_error_nested" : "type_error_simple", problem.message, name));
@@ -112,6 +124,9 @@ export function checkCall(
     isExact: isExact && errors.length === 0 && made.name === expected.name,
   };
 }
+
+const textSchema: JsonSchema = { type: "string" };
+const isNoText = (accepted: unknown): boolean => typeof accepted !== "string";
 
 function share(part: number, whole: number): number {
   return whole === 0 ? 1 : part / whole;

@@ -1,49 +1,11 @@
+import { detect, type PatternDetector } from "@octavo/text/sensitive/detect";
 import { z } from "zod";
 import type { EvaluatorInput, Sample } from "../evaluator.js";
 import { verdict } from "../outcomes.js";
 import { defineEvaluator, type EvaluatorEntry } from "../registry.js";
 
-/**
- * Something that a pattern finds and a check confirms. Patterns are global and bounded on every side, so that a scan takes
- * time linear in the text: no quantifier without an upper limit where a match can begin anywhere.
- */
-export interface PatternDetector {
-  /** Of the kind of thing, in snake_case. */
-  readonly kind: string;
-  readonly pattern: RegExp;
-  /** Whether a match is one, such as by its checksum; it is given the text around it as well. */
-  readonly confirms?: (match: string, around: string) => boolean;
-}
-
-interface Finding {
-  readonly kind: string;
-  readonly start: number;
-  readonly end: number;
-}
-
-/** Text on either side of a match that a check may read. */
-const aroundCharacters = 48;
 /** Further findings are not collected: the verdict stands. */
 const maxFindings = 1000;
-
-/** What the detectors find, first detectors first; what overlaps an earlier finding is the same thing. */
-function detect(text: string, detectors: readonly PatternDetector[]): Finding[] {
-  const findings: Finding[] = [];
-  const isTaken = new Uint8Array(text.length);
-  for (const { kind, pattern, confirms } of detectors) {
-    for (const match of text.matchAll(pattern)) {
-      const start = match.index;
-      const end = start + match[0].length;
-      if (isTaken.subarray(start, end).includes(1)) continue;
-      const around = text.slice(Math.max(0, start - aroundCharacters), end + aroundCharacters);
-      if (confirms !== undefined && !confirms(match[0], around)) continue;
-      isTaken.fill(1, start, end);
-      findings.push({ kind, start, end });
-      if (findings.length >= maxFindings) return findings;
-    }
-  }
-  return findings;
-}
 
 type TextKind = "output" | "input" | "context";
 
@@ -81,7 +43,7 @@ export function detectorEvaluator(
         inputs: inputsOf(read),
         score(sample) {
           const counts: Record<string, number> = {};
-          for (const { kind } of detect(prepare(textsOf[read](sample)), chosen)) {
+          for (const { kind } of detect(prepare(textsOf[read](sample)), chosen, maxFindings)) {
             counts[kind] = (counts[kind] ?? 0) + 1;
           }
           const found = Object.entries(counts).map(([kind, count]) => `${count} ${kind}`);

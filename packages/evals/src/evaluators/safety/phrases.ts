@@ -1,4 +1,4 @@
-import type { PatternDetector } from "./detector.js";
+import type { PatternDetector } from "@octavo/text/sensitive/detect";
 
 const cannot =
   "(?:can(?:'|’)?t|cannot|can not|won(?:'|’)?t|will not|(?:am|are) (?:unable|not able|not allowed|not permitted) to|must decline to|have to decline to|refuse to|am not going to)";

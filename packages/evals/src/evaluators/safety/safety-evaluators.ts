@@ -1,9 +1,9 @@
 import type { EvaluatorEntry } from "../registry.js";
-import { codeInjectionDetectors, promptInjectionDetectors, unmasked } from "./attacks.js";
+import { codeInjectionDetectors, promptInjectionDetectors, unmasked } from "@octavo/text/sensitive/attacks";
 import { detectorEvaluator } from "./detector.js";
-import { personalDataDetectors } from "./personal-data.js";
+import { personalDataDetectors } from "@octavo/text/sensitive/personal-data";
 import { apologyDetectors, refusalDetectors, selfReferenceDetectors } from "./phrases.js";
-import { secretDetectors } from "./secrets.js";
+import { secretDetectors } from "@octavo/text/sensitive/secrets";
 
 /** Apostrophes that editors make round. */
 const plainMarks = (text: string): string => text.replaceAll("\u2019", "'");

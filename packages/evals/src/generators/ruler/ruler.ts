@@ -5,6 +5,7 @@ import type { EvalCase } from "../../cases/eval-case.js";
 import type { Dataset } from "../../datasets/dataset.js";
 import { type CountTokens, fitLength } from "./fit-length.js";
 import { needleTasks } from "./needles.js";
+import { ownPrompt } from "../../datasets/formats/benchmark-prompt.js";
 import { questionTasks } from "./question-answering.js";
 import { type RulerQuestion, type RulerTask, type RulerTaskName, rulerTaskNames } from "./ruler-task.js";
 import { variableTracking } from "./variable-tracking.js";
@@ -106,7 +107,7 @@ async function* taskCases(
         match: task.match,
         references: draft.references,
         promptTokens: fitted.promptTokens,
-        comparableWithPublished: false,
+        prompt: ownPrompt,
       },
     };
   }

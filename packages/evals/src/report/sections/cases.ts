@@ -11,6 +11,7 @@ const stateNames: Readonly<Record<CaseState, string>> = {
   failing: "failing",
   improved: "improved",
   changed: "another text",
+  passing: "passing",
   same: "unchanged",
 };
 

@@ -40,6 +40,7 @@ function facts(report: EvalReport): string {
   const rows: readonly (readonly [string, string])[] = [
     ["cases", significant(report.numCases, 0)],
     ["data", report.datasets.map(({ name }) => name).join(", ")],
+    ["prompts", report.datasets.flatMap(({ prompts = [] }) => prompts).join("; ")],
     ["begun", report.startedAt.replace("T", " ").replace(/(\.\d+)?Z$/, " UTC")],
     ["took", formatDuration(report.durationMs)],
     ["seed", String(report.seed)],

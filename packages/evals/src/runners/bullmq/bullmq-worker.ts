@@ -2,9 +2,10 @@ import { setMaxListeners } from "node:events";
 import { OctavoError } from "@octavo/protocol";
 import type { Worker } from "bullmq";
 import type { Redis } from "ioredis";
-import { concurrencyOf } from "../in-process.js";
+import { concurrencyOf } from "../local-runner.js";
 import { TaskScorer, type TaskScorerOptions } from "../task-scorer.js";
-import { type BullMqConnection, connectRedis, defaultQueueName, loadBullMq } from "./connection.js";
+import { connectRedis, defaultQueueName, loadBullMq } from "./connection.js";
+import type { BullMqConnection } from "./queue-address.js";
 
 /**
  * Its runner stays the caller's to close. One that computes on threads leaves this one free: a worker that does not renew

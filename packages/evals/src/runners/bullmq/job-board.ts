@@ -4,7 +4,8 @@ import type { Queue, QueueEvents } from "bullmq";
 import type { Redis } from "ioredis";
 import type { Score } from "../../evaluators/evaluator.js";
 import { isScore, type ScoringTask } from "../scoring-task.js";
-import { type BullMqConnection, connectRedis, defaultQueueName, loadBullMq } from "./connection.js";
+import { connectRedis, defaultQueueName, loadBullMq } from "./connection.js";
+import type { BullMqConnection } from "./queue-address.js";
 
 interface JobBoardOptions extends BullMqConnection {
   readonly keepResultsSeconds: number;

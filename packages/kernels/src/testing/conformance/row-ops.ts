@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Backend, RopeSpec } from "../../backend.js";
 import { assertClose, matrix, runOps, smallestCache, promptPlan, vector } from "../op-harness.js";
-import { activateGated, rmsNorm, rope } from "../reference-ops.js";
+import { activateGated, layerNorm, rmsNorm, rope, roundE4m3 } from "../reference-ops.js";
 import { SeededRandom } from "../seeded-random.js";
 
 /** Ops that work on a row by itself. */
@@ -55,6 +55,99 @@ export function rowOpsConformance(open: () => Backend): void {
         assertClose(normed[i] ?? [], rmsNorm(sum, weight, { eps: 1e-6, weightOffset: 1 }), 2e-6);
         assertClose(streams[i]?.subarray(48) ?? [], sum, 1e-7);
         assert.deepEqual(streams[i]?.subarray(0, 48), row.subarray(0, 48), "the input is left alone");
+      }
+    });
+
+    for (const width of [9, 64, 771]) {
+      test(`layer_norm over ${width} columns, of rows far from zero too`, async () => {
+        using backend = open();
+        const random = new SeededRandom(width);
+        const rows = [
+          random.floats(width),
+          random.floats(width).map((x) => 100 + x),
+          random.floats(width, 1e-3),
+        ];
+        const [weight, bias] = [random.floats(width), random.floats(width)];
+        const base = { op: "layer_norm", in: { buffer: 0 }, out: { buffer: 1 }, eps: 1e-5 } as const;
+        const handles = { weight: vector(backend, weight), bias: vector(backend, bias) };
+        const biased = await runOps(backend, rows, {
+          buffers: [width],
+          ops: [{ ...base, ...handles }],
+          result: 1,
+        });
+        const { weight: alone } = handles;
+        const plain = await runOps(backend, rows, {
+          buffers: [width],
+          ops: [{ ...base, weight: alone }],
+          result: 1,
+        });
+        for (const [i, row] of rows.entries()) {
+          assertClose(biased[i] ?? [], layerNorm(row, weight, { eps: 1e-5, bias }), 1e-5);
+          assertClose(plain[i] ?? [], layerNorm(row, weight, { eps: 1e-5 }), 1e-5);
+        }
+      });
+    }
+
+    test("layer_norm adds into the residual stream first", async () => {
+      using backend = open();
+      const random = new SeededRandom(5);
+      const rows = Array.from({ length: 3 }, () => random.floats(80));
+      const weight = random.floats(40);
+      const residual = { buffer: 0, column: 40 };
+      const ops = [
+        {
+          op: "layer_norm",
+          in: { buffer: 0, column: 0, width: 40 },
+          weight: vector(backend, weight),
+          out: { buffer: 1 },
+          eps: 1e-5,
+          residual,
+        },
+      ] as const;
+      const normed = await runOps(backend, rows, { buffers: [40], ops, result: 1 });
+      for (const [i, row] of rows.entries()) {
+        const sum = Array.from({ length: 40 }, (_, column) => (row[column] ?? 0) + (row[40 + column] ?? 0));
+        assertClose(normed[i] ?? [], layerNorm(sum, weight, { eps: 1e-5 }), 2e-6);
+      }
+    });
+
+    test("clamp bounds values from both sides", async () => {
+      using backend = open();
+      const row = Float32Array.of(-9, -2.5, -2, 0, 1.5, 2, 7, 3e38, 2.5);
+      const on = { buffer: 0, column: 0, width: 8 };
+      const out = await runOps(backend, [row], { ops: [{ op: "clamp", on, limit: 2 }], result: 0 });
+      assert.deepEqual([...(out[0] ?? [])], [-2, -2, -2, 0, 1.5, 2, 2, 2, 2.5]);
+    });
+
+    test("round_e4m3 gives the nearest code times a scale of each row or group", async () => {
+      using backend = open();
+      // Ties go to even codes: 12.5 lies between 12 and 13, 17 between 16 and 18; below 2^-6 codes are 2^-9 apart.
+      const row = Float32Array.of(448, 12.5, 17, -19, 2 ** -10, 3 * 2 ** -10, -0.9, 0);
+      const base = { op: "round_e4m3", in: { buffer: 0 }, out: { buffer: 1 } } as const;
+      const of = async (values: Float32Array, groupSize?: number): Promise<number[]> => {
+        const ops = [{ ...base, ...(groupSize !== undefined && { groupSize }) }];
+        return [
+          ...((await runOps(backend, [values], { buffers: [values.length], ops, result: 1 }))[0] ?? []),
+        ];
+      };
+      assert.deepEqual(await of(row), [448, 12, 16, -20, 0, 2 ** -8, -0.875, 0]);
+      assert.deepEqual(await of(new Float32Array(5)), [0, 0, 0, 0, 0]);
+      const random = new SeededRandom(8).floats(80, 3);
+      assertClose(await of(random), roundE4m3(random, 80), 1e-6);
+      assertClose(await of(random, 32), roundE4m3(random, 32), 1e-6);
+    });
+
+    test("an activation without a gate", async () => {
+      using backend = open();
+      const row = new SeededRandom(3).floats(1300, 4);
+      for (const activation of ["silu", "gelu", "gelu_tanh"] as const) {
+        const ops = [{ op: "activation", on: { buffer: 0 }, activation }] as const;
+        const out = await runOps(backend, [row], { ops, result: 0 });
+        assertClose(
+          out[0] ?? [],
+          Array.from(row, (x) => activateGated(activation, x, 1)),
+          2e-6,
+        );
       }
     });
 
@@ -164,6 +257,27 @@ export function rowOpsConformance(open: () => Backend): void {
         }
       });
     }
+
+    test("gate multiplies by an activation, split takes runs in turn", async () => {
+      using backend = open();
+      const rows = Array.from({ length: 3 }, (_, i) => new SeededRandom(i).floats(60, 4));
+      for (const activation of ["silu", "sigmoid", "identity"] as const) {
+        const [gate, on] = [{ buffer: 1 }, { buffer: 2 }];
+        const out = await runOps(backend, rows, {
+          buffers: [30, 30],
+          ops: [
+            { op: "split", in: { buffer: 0 }, first: gate, second: on, run: 5 },
+            { op: "gate", in: gate, on, activation },
+          ],
+          result: 2,
+        });
+        for (const [index, row] of rows.entries()) {
+          const run = (half: number): number[] => [...row].filter((_, i) => Math.floor(i / 5) % 2 === half);
+          const expected = run(1).map((value, i) => activateGated(activation, run(0)[i] ?? 0, value));
+          assertClose(out[index] ?? [], expected, 1e-6);
+        }
+      }
+    });
 
     test("add, scale and a scaled embedding", async () => {
       using backend = open();

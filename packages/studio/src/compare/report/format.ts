@@ -25,3 +25,17 @@ export function intervalText({ interval }: ScoreEstimate, show: (value: number) 
 export function gibibytes(bytes: number): string {
   return bytes >= 2 ** 30 ? `${(bytes / 2 ** 30).toFixed(2)} GiB` : `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 }
+
+/** A row of a table of both models, where one of them declares rounded activations. */
+export function activationRows(
+  ...models: readonly {
+    readonly activations?: { readonly declared: string; readonly isFollowed: boolean };
+  }[]
+): string[][] {
+  if (models.every(({ activations }) => activations === undefined)) return [];
+  const shown = models.map(({ activations }) => {
+    if (activations === undefined) return "exact";
+    return activations.isFollowed ? activations.declared : `exact; declared are ${activations.declared}`;
+  });
+  return [["activations", ...shown]];
+}

@@ -1,5 +1,5 @@
 import type { ModelComparison } from "../compare.js";
-import { figure, fixed, gibibytes, intervalText, percent } from "./format.js";
+import { activationRows, figure, fixed, gibibytes, intervalText, percent } from "./format.js";
 import type { Cell } from "./summary.js";
 import type { ComparisonVerdict } from "./verdict.js";
 
@@ -15,6 +15,7 @@ export function renderTable(comparison: ModelComparison): string {
       ["model", baseline.model, variant.model],
       ["weights in memory", gibibytes(baseline.weightBytes), gibibytes(variant.weightBytes)],
       ["KV cache", baseline.kvCacheDtype, variant.kvCacheDtype],
+      ...activationRows(baseline, variant),
       [
         "perplexity",
         fixed(summary.overall.baselinePerplexity.value),

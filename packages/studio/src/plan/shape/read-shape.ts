@@ -1,10 +1,12 @@
 import { findGgufFamily, readGgufConfig } from "@octavo/artifacts/gguf/config";
 import { ggufPlace, huggingFaceName } from "@octavo/artifacts/gguf/names";
 import { readConfigJson } from "@octavo/artifacts/config/config-json";
+import { textPart } from "@octavo/artifacts/config/container-config";
 import type { ModelConfig } from "@octavo/artifacts/program/model-config";
 import { weightsIn } from "@octavo/artifacts/program/model-plan";
 import { modelFamilies, modelFamily, planModel } from "@octavo/artifacts/program/registry";
 import type { ModelDescription, TensorInfo, TensorSize } from "@octavo/engine";
+import { stateWidths } from "@octavo/kernels";
 import { isRecord, OctavoError } from "@octavo/protocol";
 import { GgufStrings } from "@octavo/text/files/gguf-strings";
 import {
@@ -26,7 +28,7 @@ export function shapeOf({ source, tensors }: ModelDescription): ModelShape {
 export function readConfigShape(path: string, json: unknown): ModelShape {
   if (!isRecord(json)) throw new OctavoError("artifact_invalid", `${path}: is not a JSON object`);
   const { model_type: outerType, text_config: text } = json;
-  const config = isRecord(text) ? { model_type: outerType, ...text } : json;
+  const config = textPart(json)?.json ?? (isRecord(text) ? { model_type: outerType, ...text } : json);
   const type = config["model_type"];
   if (typeof type !== "string") throw unplanned(path, "names no model_type");
   if (latentFamilies.includes(type)) return readLatentConfig(path, config);
@@ -87,7 +89,7 @@ export function shapeOfConfig(config: ModelConfig): ModelShape {
       for (const { name, shape } of weight.sources) {
         const [rows = 0, cols = 1] = shape;
         if (weight.kind === "vector" || rows === 1) {
-          vectorElements += rows * cols * copies;
+          vectorElements += shape.reduce((product, size) => product * size, copies);
           continue;
         }
         const place = ggufPlace(name, family.gguf.layerNames)?.name ?? name;
@@ -125,5 +127,6 @@ export function shapeOfConfig(config: ModelConfig): ModelShape {
     matrices,
     vectorElements,
     attention,
+    stateElements: stateWidths(program.ops, program.buffers, 0).reduce((sum, width) => sum + width, 0),
   };
 }

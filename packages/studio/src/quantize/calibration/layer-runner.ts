@@ -165,6 +165,11 @@ export class LayerRunner implements Disposable {
 
   #realize(op: PlannedOp): Op {
     switch (op.op) {
+      case "layer_norm": {
+        const { bias, weight, ...rest } = op;
+        const added = bias && { bias: expectMade(this.#vectors.get(bias)) };
+        return { ...rest, weight: expectMade(this.#vectors.get(weight)), ...added };
+      }
       case "linear": {
         const { bias, weight, ...rest } = op;
         return {
@@ -192,8 +197,16 @@ export class LayerRunner implements Disposable {
       case "gated_activation":
       case "add":
       case "scale":
+      case "clamp":
+      case "round_e4m3":
+      case "activation":
       case "sigmoid_gate":
         return op;
+      case "gate":
+      case "split":
+      case "convolution":
+      case "gated_delta_rule":
+      case "state_space":
       case "embedding":
       case "gather":
         throw new OctavoError("internal_error", `A layer cannot run ${op.op}.`);

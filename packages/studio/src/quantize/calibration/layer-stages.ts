@@ -116,14 +116,18 @@ class StageBuilder {
   #accessOf(op: PlannedOp): Access {
     switch (op.op) {
       case "rms_norm":
+      case "layer_norm":
         return { reads: [op.in], writes: [op.out], changes: op.residual === undefined ? [] : [op.residual] };
       case "linear":
       case "gated_activation":
+      case "round_e4m3":
         return { reads: [op.in], writes: [op.out], changes: [] };
       case "attention":
         return { reads: [op.q, op.k, op.v], writes: [op.out], changes: [] };
       case "rope":
       case "scale":
+      case "clamp":
+      case "activation":
         return { reads: [], writes: [], changes: [op.on] };
       case "add":
         return { reads: [op.in], writes: [], changes: [op.out] };
@@ -132,6 +136,11 @@ class StageBuilder {
       case "experts":
         this.#checkExperts(op);
         return { reads: [op.in, op.scores], writes: [op.out], changes: [] };
+      case "gate":
+      case "split":
+      case "convolution":
+      case "gated_delta_rule":
+      case "state_space":
       case "embedding":
       case "gather":
         throw artifactUnsupported(
@@ -159,6 +168,7 @@ class StageBuilder {
     });
     switch (op.op) {
       case "rms_norm":
+      case "layer_norm":
         return {
           ...op,
           in: at(op.in, before),
@@ -167,6 +177,7 @@ class StageBuilder {
         };
       case "linear":
       case "gated_activation":
+      case "round_e4m3":
         return { ...op, in: at(op.in, before), out: at(op.out, this.#places) };
       case "attention":
         return {
@@ -179,6 +190,8 @@ class StageBuilder {
         };
       case "rope":
       case "scale":
+      case "clamp":
+      case "activation":
         return { ...op, on: at(op.on, before) };
       case "add":
         return { ...op, in: at(op.in, before), out: at(op.out, before) };
@@ -191,6 +204,11 @@ class StageBuilder {
           scores: at(op.scores, before),
           out: at(op.out, this.#places),
         };
+      case "gate":
+      case "split":
+      case "convolution":
+      case "gated_delta_rule":
+      case "state_space":
       case "embedding":
       case "gather":
         return op;

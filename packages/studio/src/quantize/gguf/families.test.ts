@@ -76,7 +76,8 @@ describe("every family as a GGUF file", () => {
     const out = fresh();
     await quantize(source, { method: "gguf:F16", out });
     const { scaling } = (await openCheckpoint(out)).config.rope;
-    assert.deepEqual(scaling.kind === "factors" && [...scaling.factors], long);
+    assert.ok(scaling.kind === "longrope");
+    assert.deepEqual([[...scaling.long], [...scaling.short]], [long, short]);
     const worst = divergence(await logprobs(source), await logprobs(out));
     assert.ok(worst < 0.002, `${worst} nats`);
   });

@@ -63,8 +63,9 @@ export function describeGguf(
   const { factors: ropeFactors } = rope;
   const read = readGgufToBe({ path, metadata, tensors, ropeFactors });
   refuseWhatIsLost(path, kind, config, read.config);
-  const { layerNames, ropeLayout } = read.family.gguf;
-  return { metadata, layerNames, interleavesRotary: ropeLayout === "interleaved", ropeFactors };
+  const { layerNames, ropeLayout, isInterleavedAsTrained = false } = read.family.gguf;
+  const interleavesRotary = ropeLayout === "interleaved" && !isInterleavedAsTrained;
+  return { metadata, layerNames, interleavesRotary, ropeFactors };
 }
 
 /** `context_length` as stored: readers multiply it by a linear scaling factor. */

@@ -19,6 +19,7 @@ const settings: Readonly<Record<string, (config: ModelConfig) => unknown>> = {
   "residual scale": ({ residualScale = 1 }) => residualScale,
   "logit scale": ({ logitScale = 1 }) => logitScale,
   "attention scale": ({ attentionScale, headDim }) => attentionScale ?? headDim ** -0.5,
+  "bound of queries, keys and values": ({ attentionClip = 0 }) => attentionClip,
   "cap of scores": ({ attentionSoftCap = 0 }) => attentionSoftCap,
   "cap of logits": ({ logitSoftCap = 0 }) => logitSoftCap,
   "rotary embedding": (config) => rotationOf(config.rope, config),
@@ -34,11 +35,9 @@ const settings: Readonly<Record<string, (config: ModelConfig) => unknown>> = {
 /** Without the layout of q's and k's rows, in which files may differ. */
 function rotationOf({ theta, rotaryDim, scaling }: RopeConfig, config: ModelConfig): unknown {
   if (scaling.kind === "llama3") {
-    return { theta, rotaryDim, scaling: { kind: "factors", factors: llama3Factors(config), attention: 1 } };
+    return { theta, rotaryDim, scaling: { kind: "factors", factors: llama3Factors(config) } };
   }
-  if (scaling.kind !== "factors") return { theta, rotaryDim, scaling };
-  const { kind, factors, attentionFactor: attention = 1 } = scaling;
-  return { theta, rotaryDim, scaling: { kind, factors, attention } };
+  return { theta, rotaryDim, scaling };
 }
 
 /**

@@ -1,7 +1,5 @@
-import { join } from "node:path";
 import { artifactUnsupported } from "@octavo/text/files/artifact-file";
 import { f32, type GgufValue, ggufText, u32 } from "@octavo/artifacts/gguf/write-header";
-import { readJsonFile } from "@octavo/text/files/bounded-json";
 import { type RopeFactors } from "@octavo/artifacts/gguf/config";
 import type { Checkpoint, ModelConfig } from "@octavo/engine";
 import type { GgufFamily } from "@octavo/artifacts/program/model-family";
@@ -20,7 +18,7 @@ export function ropeMetadata(
   const { rotaryDim, theta, scaling } = config.rope;
   const key = `${kind}.rope.scaling`;
   const base = { [`${kind}.rope.dimension_count`]: u32(rotaryDim), [`${kind}.rope.freq_base`]: f32(theta) };
-  if (writing?.takesRopeFactors !== true && (scaling.kind === "llama3" || scaling.kind === "factors")) {
+  if (writing?.takesRopeFactors !== true && ["llama3", "factors", "longrope"].includes(scaling.kind)) {
     throw artifactUnsupported(
       path,
       `scales its rotary frequencies one by one, which llama.cpp's ${kind} models cannot`,
@@ -51,13 +49,15 @@ export function ropeMetadata(
         factors: {},
       };
     }
-    case "factors": {
-      const { long, short, originalPositions } = longRope(path, config);
+    case "factors":
+      return { metadata: base, factors: { always: scaling.factors } };
+    case "longrope": {
+      const { long, short, originalMaxPositions, attentionFactor } = scaling;
       return {
         metadata: {
           ...base,
-          [`${key}.original_context_length`]: u32(originalPositions),
-          [`${key}.attn_factor`]: f32(scaling.attentionFactor ?? 1),
+          [`${key}.original_context_length`]: u32(originalMaxPositions),
+          [`${key}.attn_factor`]: f32(attentionFactor),
         },
         factors: { long, short },
       };
@@ -79,39 +79,4 @@ export function llama3Factors({ rope }: ModelConfig): Float32Array {
     const smooth = (originalMaxPositions / wavelength - low) / (high - low);
     return 1 / ((1 - smooth) / factor + smooth);
   });
-}
-
-/** config.json as far as LongRoPE goes; the engine's own reader, which keeps one of the two lists, has checked it before. */
-interface LongRopeJson {
-  readonly rope_scaling?: LongRopeParameters | null;
-  readonly rope_parameters?: LongRopeParameters | null;
-  readonly original_max_position_embeddings?: number | null;
-}
-
-interface LongRopeParameters {
-  readonly long_factor?: readonly number[] | null;
-  readonly short_factor?: readonly number[] | null;
-  readonly original_max_position_embeddings?: number | null;
-}
-
-const maxConfigBytes = 16 * 1024 * 1024;
-
-function longRope(
-  path: string,
-  { maxPositionEmbeddings }: ModelConfig,
-): { readonly long: Float32Array; readonly short: Float32Array; readonly originalPositions: number } {
-  const json = readJsonFile(join(path, "config.json"), maxConfigBytes) as LongRopeJson;
-  const parameters = json.rope_parameters ?? json.rope_scaling;
-  const { long_factor: long, short_factor: short } = parameters ?? {};
-  if (!long || !short) {
-    throw artifactUnsupported(path, "has longrope rope scaling without one of long_factor and short_factor");
-  }
-  return {
-    long: Float32Array.from(long),
-    short: Float32Array.from(short),
-    originalPositions:
-      parameters?.original_max_position_embeddings ??
-      json.original_max_position_embeddings ??
-      maxPositionEmbeddings,
-  };
 }

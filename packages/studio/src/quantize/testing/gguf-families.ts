@@ -32,6 +32,12 @@ export const ggufFamilies: readonly FamilyCheckpoint[] = [
   { checkpoint: "granite-moe", kind: "granitemoe" },
   { checkpoint: "smollm3", kind: "smollm3", config: { no_rope_layers: [1, 1] } },
   { checkpoint: "phi3", kind: "phi3", config: { sliding_window: null } },
+  { checkpoint: "seed-oss", kind: "seed_oss" },
+  // Only a model of 64 layers has windows.
+  { checkpoint: "exaone4-full", kind: "exaone4" },
+  { checkpoint: "ernie4-5", kind: "ernie4_5" },
+  { checkpoint: "glm4", kind: "glm4" },
+  { checkpoint: "olmo3", kind: "olmo2" },
   { checkpoint: "gemma", kind: "gemma", config: { tie_word_embeddings: true } },
   { checkpoint: "gemma2", kind: "gemma2", config: gemma },
   {

@@ -1,6 +1,7 @@
 import { anyNumberOf, inSequence, literalSpec, regexSpec } from "../shared/grammar-specs.js";
 import type { CallLayout, MachineContext, OutputMachine, ToolFormat } from "../machine.js";
-import type { Waiting } from "../shared/input.js";
+import { takeSpace, type Waiting } from "../shared/input.js";
+import { readJsonCalls } from "../shared/json-calls.js";
 import { sectionedCalls } from "../shared/sectioned-calls.js";
 import { readUntilTag, untilTag, untilTagPassingSpace } from "../shared/tags.js";
 import { valueKind } from "../shared/tool-schemas.js";
@@ -9,15 +10,20 @@ import { ArgumentsWriter, readTypedValue } from "../shared/typed-parameters.js";
 interface PairTags {
   readonly callStart: string;
   readonly callEnd: string;
+  /** Behind names, where the template writes it. */
+  readonly nameEnd?: string;
   readonly keyStart: string;
   readonly keyEnd: string;
+  /** Around the value's type, which some templates write between key and value. */
+  readonly typeStart?: string;
+  readonly typeEnd?: string;
   /** Left out where the end of the key begins the value. */
   readonly valueStart?: string;
   readonly valueEnd: string;
+  /** A call may be a JSON object in place of a name and pairs. */
+  readonly readsJson?: boolean;
 }
 
-/** Written behind names by Hunyuan 3. */
-const nameEnd = "<tool_sep>";
 const maxNameLength = 512;
 
 function machineOf(tags: PairTags): OutputMachine {
@@ -30,8 +36,14 @@ function machineOf(tags: PairTags): OutputMachine {
 
 function* readCall(context: MachineContext, tags: PairTags): Waiting {
   const { input, sink } = context;
+  const space = yield* takeSpace(input);
+  if (tags.readsJson === true && (yield* input.peek()) === "{") {
+    yield* readJsonCalls(context, tags.callStart + space, [], [tags.callEnd]);
+    return;
+  }
+  input.unread(space);
   const { text, tag } = yield* readUntilTag(input, [tags.keyStart, tags.callEnd], maxNameLength);
-  const name = text.replace(nameEnd, "").trim();
+  const name = text.replace(tags.nameEnd ?? "", "").trim();
   if (tag === undefined || name === "" || /\s/.test(name)) {
     sink.content(tags.callStart + text + (tag ?? ""));
     return;
@@ -45,7 +57,7 @@ function* readCall(context: MachineContext, tags: PairTags): Waiting {
 
 function* readPairs(
   { input, sink, schemas }: MachineContext,
-  { callEnd, keyStart, keyEnd, valueStart, valueEnd }: PairTags,
+  { callEnd, keyStart, keyEnd, typeStart, typeEnd, valueStart, valueEnd }: PairTags,
   name: string,
   writer: ArgumentsWriter,
   first: string,
@@ -55,10 +67,16 @@ function* readPairs(
   while (tag === keyStart) {
     const { text, tag: close } = yield* readUntilTag(input, [keyEnd, callEnd], maxNameLength);
     const key = text.trim();
-    const opening: string | undefined =
-      close === keyEnd && valueStart !== undefined
-        ? yield* untilTagPassingSpace(input, [valueStart, keyStart, callEnd], toContent)
-        : close;
+    let opening: string | undefined = close;
+    if (close === keyEnd && valueStart !== undefined) {
+      const openings = [valueStart, keyStart, callEnd];
+      opening = yield* untilTagPassingSpace(input, [...openings, ...[typeStart ?? []].flat()], toContent);
+      if (opening !== undefined && opening === typeStart && typeEnd !== undefined) {
+        const { text: type } = yield* readUntilTag(input, [typeEnd], maxNameLength);
+        if (!/^[\w[\], ]*$/.test(type)) sink.ignore(type);
+        opening = yield* untilTagPassingSpace(input, openings, toContent);
+      }
+    }
     if (opening !== (valueStart ?? keyEnd)) {
       toContent(keyStart + text);
       return `the argument ${JSON.stringify(key.slice(0, 64))} has no value`;
@@ -73,10 +91,11 @@ function* readPairs(
   return tag === undefined ? "the call is not closed" : undefined;
 }
 
-function layoutOf({ callStart, callEnd, keyStart, keyEnd, valueStart, valueEnd }: PairTags): CallLayout {
+function layoutOf(tags: PairTags): CallLayout {
+  const { callStart, callEnd, nameEnd = "", keyStart, keyEnd, valueStart, valueEnd } = tags;
   const keyClose = valueStart === undefined ? keyEnd : `${keyEnd}\n${valueStart}`;
   return {
-    begin: (name) => [literalSpec(`${callStart}${name}\n`)],
+    begin: (name) => [literalSpec(`${callStart}${name}${nameEnd}\n`)],
     end: callEnd,
     separator: "\n",
     trigger: callStart,
@@ -98,14 +117,14 @@ function layoutOf({ callStart, callEnd, keyStart, keyEnd, valueStart, valueEnd }
   };
 }
 
-const glmTags: PairTags = {
+const glmTags = {
   callStart: "<tool_call>",
   callEnd: "</tool_call>",
   keyStart: "<arg_key>",
   keyEnd: "</arg_key>",
   valueStart: "<arg_value>",
   valueEnd: "</arg_value>",
-};
+} satisfies PairTags;
 
 /**
  * `<tool_call>name`, then `<arg_key>key</arg_key><arg_value>value</arg_value>` per argument, `</tool_call>`; strings as plain
@@ -118,13 +137,13 @@ export const glm45Format: ToolFormat = {
   layout: layoutOf(glmTags),
 };
 
-const solarTags: PairTags = {
+const solarTags = {
   callStart: "<|tool_call:start|>",
   callEnd: "<|tool_call:end|>",
   keyStart: "<|tool_arg:start|>",
   keyEnd: "<|tool_arg:value|>",
   valueEnd: "<|tool_arg:end|>",
-};
+} satisfies PairTags;
 
 /** As GLM's, with other tags. Format: the chat template of upstage/Solar-Open-2. */
 export const solarOpen2Format: ToolFormat = {
@@ -134,21 +153,52 @@ export const solarOpen2Format: ToolFormat = {
   layout: layoutOf(solarTags),
 };
 
-const section = { sectionStart: "<tool_calls>", sectionEnd: "</tool_calls>" } as const;
+/** All calls of an answer between two tags. */
+function sectionFormat(
+  name: string,
+  tags: PairTags,
+  [sectionStart, sectionEnd]: readonly [start: string, end: string],
+): ToolFormat {
+  const section = { sectionStart, sectionEnd, callStart: tags.callStart, needsSection: true };
+  const markers = Object.values(tags).filter((tag) => typeof tag === "string");
+  return {
+    name,
+    markers: [...markers, sectionStart, sectionEnd],
+    machine: sectionedCalls(section, (context: MachineContext) => readCall(context, tags)),
+    layout: {
+      ...layoutOf(tags),
+      open: `${sectionStart}\n`,
+      close: `\n${sectionEnd}`,
+      trigger: sectionStart,
+    },
+  };
+}
 
-/** As GLM's, all calls of an answer between `<tool_calls>` and `</tool_calls>`. Format: the chat template of tencent/Hy3-preview. */
-export const hyV3Format: ToolFormat = {
-  name: "hy_v3",
-  markers: [...glm45Format.markers, ...Object.values(section), nameEnd],
-  machine: sectionedCalls(
-    { ...section, callStart: glmTags.callStart, needsSection: true },
-    (context: MachineContext) => readCall(context, glmTags),
-  ),
-  layout: {
-    ...layoutOf(glmTags),
-    open: `${section.sectionStart}\n`,
-    close: `\n${section.sectionEnd}`,
-    begin: (name) => [literalSpec(`${glmTags.callStart}${name}${nameEnd}\n`)],
-    trigger: section.sectionStart,
+/**
+ * As GLM's, all calls of an answer between `<tool_calls>` and `</tool_calls>`; Hunyuan 3 ends names with a tag too. `suffix`: what
+ * a checkpoint's tags end in, such as `:6124c78e`. Format: the chat template of tencent/Hy3-preview.
+ */
+export function hunyuanFormat(name: "hy_v3" | "hy_v4", suffix = ""): ToolFormat {
+  const suffixed = (tag: string): string => tag.replace(">", `${suffix}>`);
+  const entries = Object.entries(glmTags).map(([key, tag]) => [key, suffixed(tag)]);
+  const tags = Object.fromEntries(entries) as Record<keyof typeof glmTags, string>;
+  const section = [suffixed("<tool_calls>"), suffixed("</tool_calls>")] as const;
+  return sectionFormat(name, name === "hy_v3" ? { ...tags, nameEnd: suffixed("<tool_sep>") } : tags, section);
+}
+
+/** With types at times, or calls as JSON objects, as the template was asked for. Format: vLLM 0.33's parser for IFM's K2 Horizon. */
+export const k2HorizonFormat = sectionFormat(
+  "k2_horizon",
+  {
+    callStart: "<ifm|tool_call>",
+    callEnd: "</ifm|tool_call>",
+    keyStart: "<ifm|arg_key>",
+    keyEnd: "</ifm|arg_key>",
+    typeStart: "<ifm|arg_type>",
+    typeEnd: "</ifm|arg_type>",
+    valueStart: "<ifm|arg_value>",
+    valueEnd: "</ifm|arg_value>",
+    readsJson: true,
   },
-};
+  ["<ifm|tool_calls>", "</ifm|tool_calls>"],
+);

@@ -99,13 +99,6 @@ function* readContent(input: Input, sink: EventSink): Waiting<string | undefined
 
 const markers = [start, channelTag, constrain, message, end, call, done];
 
-/** The tags around reasoning, for limiting its length. */
-export const harmonyReasoningTags = {
-  startTags: [`${channelTag}analysis${message}`],
-  endTags: [end],
-  beginsOpen: false,
-} as const;
-
 /** A message's body: any text without markup, whether as special tokens or as plain characters. */
 const body: GrammarSpec = { kind: "schema_text", schema: { type: "string" }, without: markers };
 const nextMessage = literalSpec(`${end}${start}assistant`);
@@ -145,6 +138,12 @@ export const harmonyFormat: ToolFormat = {
   name: "openai",
   markers,
   machine,
+  reasoning: {
+    name: "openai_gptoss",
+    startTags: [`${channelTag}analysis${message}`],
+    endTags: [end],
+    beginsOpen: false,
+  },
   layout: {
     begin: callHeading,
     end: "",

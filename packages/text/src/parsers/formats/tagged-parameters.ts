@@ -7,7 +7,9 @@ import {
 
 function formatOf(name: string, tags: ParameterTags): ToolFormat {
   const { open, close, call } = tags;
-  const markers = [open, close, ...(call === undefined ? [] : [call.start, call.end, call.separator])];
+  const ofCall = call === undefined ? [] : [call.start, call.end, call.separator];
+  const ofFunction = [tags.functionStart.split(" ")[0] ?? "", tags.functionEnd];
+  const markers = open === "" ? ofFunction : [open, close, ...ofCall];
   return { name, markers, machine: taggedParameterCalls(tags), layout: taggedParameterLayout(tags) };
 }
 
@@ -34,8 +36,24 @@ export const seedOssFormat = formatOf("seed_oss", {
   ...equalsSigns,
 });
 
+/**
+ * `<function name="name"><param name="key">value</param></function>`, values in CDATA at times. Format: vLLM's parser for
+ * openbmb's MiniCPM 5.
+ */
+export const minicpm5Format = formatOf("minicpm5", {
+  open: "",
+  close: "",
+  functionStart: "<function name=",
+  functionEnd: "</function>",
+  parameterStart: "<param name=",
+  parameterEnd: "</param>",
+  quote: '"',
+  verbatim: { start: "<![CDATA[", end: "]]>" },
+  trimsLineBreaks: false,
+});
+
 /** `<invoke name="name"><parameter name="key">value</parameter></invoke>` with a prefix before each tag's name. */
-function invokeTags(prefix: string): Omit<ParameterTags, "open" | "close"> {
+export function invokeTags(prefix: string): Omit<ParameterTags, "open" | "close"> {
   return {
     isSection: true,
     functionStart: `<${prefix}invoke name=`,
@@ -51,6 +69,13 @@ function invokeTags(prefix: string): Omit<ParameterTags, "open" | "close"> {
 export const minimaxM2Format = formatOf("minimax_m2", {
   open: "<minimax:tool_call>",
   close: "</minimax:tool_call>",
+  ...invokeTags(""),
+});
+
+/** As MiniMax M2's, between tags of its own. Format: vLLM's parser for rednote-hilab's dots. */
+export const dotsFormat = formatOf("dots", {
+  open: "<dots_function_call>",
+  close: "</dots_function_call>",
   ...invokeTags(""),
 });
 

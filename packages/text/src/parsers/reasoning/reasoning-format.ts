@@ -1,20 +1,9 @@
-import type { MachineContext } from "../machine.js";
+import type { MachineContext, ReasoningFormat } from "../machine.js";
 import { takeSpace, type Waiting } from "../shared/input.js";
 import { takeText, untilTag } from "../shared/tags.js";
 
 /** Whether the prompt opened reasoning (the template wrote the start tag), closed it, or did neither. */
 export type PromptReasoning = "open" | "closed" | "unknown";
-
-export interface ReasoningFormat {
-  /** vLLM's `--reasoning-parser` name. */
-  readonly name: string;
-  readonly startTags: readonly string[];
-  readonly endTags: readonly string[];
-  /** Answers begin inside reasoning even without a start tag. */
-  readonly beginsOpen: boolean;
-  /** Markup around the answer, which content leaves out. No tag may be a prefix of another. */
-  readonly answerTags?: readonly string[];
-}
 
 /**
  * Reads reasoning at the beginning of the output, if there is any; the format's machine reads the rest. One of `callStarts`
@@ -26,6 +15,7 @@ export function* readReasoning(
   prompt: PromptReasoning,
   callStarts: readonly string[],
 ): Waiting {
+  if (format.keptBehind !== undefined) return sink.content(format.keptBehind);
   let isOpen = prompt === "open" || (prompt === "unknown" && format.beginsOpen);
   const space = yield* takeSpace(input);
   for (const tag of format.startTags) {
@@ -71,13 +61,35 @@ const named = (names: string, format: Omit<ReasoningFormat, "name">): readonly R
 export const reasoningFormats: readonly ReasoningFormat[] = [
   ...named("deepseek_r1 holo2 olmo3 step3 step3p5 step5", openThink),
   ...named(
-    "qwen3 deepseek_v3 deepseek_v4 deepseek_v41 glm45 glm47 kimi_k2 hy_v3 ling3 mimo nemotron_v3 poolside_v1",
+    "qwen3 deepseek_v3 deepseek_v4 deepseek_v41 glm45 glm47 kimi_k2 hy_v3 hy_v4 ling3 mimo nemotron_v3 poolside_v1",
     think,
   ),
   { name: "minimax_m2", ...openThink, answerTags: ["</think>"] },
+  { name: "minimax_m2_append_think", ...openThink, keptBehind: "<think>" },
+  { name: "minimax_m3", startTags: ["<mm:think>"], endTags: ["</mm:think>"], beginsOpen: false },
   { name: "ernie45", ...openThink, answerTags: response },
   { name: "granite_thinking_parser", ...think, answerTags: response },
   { name: "hunyuan_a13b", ...think, answerTags: ["<answer>", "\n</answer>", "</answer>"] },
+  {
+    name: "k2_horizon",
+    startTags: ["<ifm|think>", "<ifm|think_fast>", "<ifm|think_faster>"],
+    endTags: ["</ifm|think>", "</ifm|think_fast>", "</ifm|think_faster>"],
+    beginsOpen: true,
+  },
+  {
+    name: "kimi_k3",
+    startTags: ["<|open|>think<|sep|>"],
+    endTags: ["<|close|>think<|sep|>"],
+    beginsOpen: false,
+    answerTags: ["<|open|>response<|sep|>", "<|close|>response<|sep|>", "<|close|>message<|sep|>"],
+  },
+  {
+    name: "plamo3",
+    startTags: ["<|plamo:begin_think:plamo|>"],
+    endTags: ["<|plamo:end_think:plamo|>"],
+    beginsOpen: true,
+    answerTags: ["<|plamo:end_think:plamo|>"],
+  },
   { name: "seed_oss", startTags: ["<seed:think>"], endTags: ["</seed:think>"], beginsOpen: true },
   { name: "solar_open2", startTags: ["<|think:start|>"], endTags: ["<|think:end|>"], beginsOpen: false },
   ...named("cohere_command3 cohere_command4", { ...cohere, answerTags: cohereAnswer }),

@@ -89,7 +89,8 @@ class JsonCallReader {
   }
 
   *#value(key: string): Waiting<string | undefined> {
-    const meaning = callKeys.get(key);
+    // an object between tags is a call, so that a name in use elsewhere can be read
+    const meaning = key === "args" && !this.#options.isBare ? "arguments" : callKeys.get(key);
     if (meaning === "arguments" && !this.#hasArguments) return yield* this.#arguments();
     yield* this.#space();
     const { text, tag } = yield* this.#plainValue();

@@ -8,7 +8,7 @@ import { ArgumentsWriter, readTypedValue } from "./typed-parameters.js";
 
 /** The tags of formats that write each argument between tags of its own; the tool's schema says its type. */
 export interface ParameterTags {
-  /** Around one call, or around all calls of an answer. */
+  /** Around one call, or around all calls of an answer; empty where there is no such markup. */
   readonly open: string;
   readonly close: string;
   readonly isSection?: boolean;
@@ -23,6 +23,8 @@ export interface ParameterTags {
   readonly quote: "" | '"';
   /** Parameters say `string="true"` or `string="false"` after their name. */
   readonly marksStrings?: boolean;
+  /** Markup around a value at times, in which nothing but its end is markup. */
+  readonly verbatim?: { readonly start: string; readonly end: string };
   /** One line break after the start tag of a value and one before its end tag belong to the markup. */
   readonly trimsLineBreaks: boolean;
 }
@@ -49,10 +51,11 @@ export function taggedParameterCalls(tags: ParameterTags): OutputMachine {
 /** Each call between `open` and `close`, which models sometimes omit. */
 function singleCalls(tags: ParameterTags): OutputMachine {
   const { open, close, functionStart } = tags;
+  const starts = open === "" ? [functionStart] : [open, functionStart];
   return function* (context) {
     const { input, sink } = context;
     const toContent = (text: string): void => sink.content(text);
-    let tag = yield* untilTag(input, [open, functionStart], toContent);
+    let tag = yield* untilTag(input, starts, toContent);
     while (tag !== undefined) {
       let opening: string = tag;
       if (tag === open) {
@@ -62,19 +65,28 @@ function singleCalls(tags: ParameterTags): OutputMachine {
         tag = next;
       }
       if (tag !== functionStart) toContent(opening);
-      else if (yield* readFunction(context, tags, opening)) {
+      else if ((yield* readFunction(context, tags, opening)) && close !== "") {
         yield* takeSpace(input);
         yield* takeText(input, close);
       }
-      tag = yield* untilTag(input, [open, functionStart], toContent);
+      tag = yield* untilTag(input, starts, toContent);
     }
   };
 }
 
+/** What ends a function. */
+function endsOf({ functionEnd, close }: ParameterTags): readonly string[] {
+  return close === "" ? [functionEnd] : [functionEnd, close];
+}
+
 /** Whether the function's own end tag ended it. */
-function* readFunction(context: MachineContext, tags: ParameterTags, opening: string): Waiting<boolean> {
+export function* readFunction(
+  context: MachineContext,
+  tags: ParameterTags,
+  opening: string,
+): Waiting<boolean> {
   const { input, sink } = context;
-  const { text, tag } = yield* readUntilTag(input, [tags.functionEnd, tags.close], maxNameLength, ">");
+  const { text, tag } = yield* readUntilTag(input, endsOf(tags), maxNameLength, ">");
   const { name } = readHead(text);
   if (tag !== ">" || name === "") {
     sink.content(opening + text + (tag ?? ""));
@@ -95,8 +107,8 @@ function* readParameters(
   tool: string,
   writer: ArgumentsWriter,
 ): Waiting<{ readonly problem: string | undefined; readonly end: string | undefined }> {
-  const { parameterStart, parameterEnd, trimsLineBreaks } = tags;
-  const ends = [tags.functionEnd, tags.close];
+  const { parameterStart, parameterEnd, trimsLineBreaks, verbatim } = tags;
+  const ends = endsOf(tags);
   const toContent = (text: string): void => sink.content(text);
   let problem: string | undefined;
   let tag = yield* untilTagPassingSpace(input, [parameterStart, ...ends], toContent);
@@ -111,9 +123,11 @@ function* readParameters(
     const { name: key, isString } = readHead(text);
     writer.key(key);
     const kind = kindOf(schemas, tool, key, isString);
-    const endTags = [parameterEnd, parameterStart, ...ends];
+    const isVerbatim = verbatim !== undefined && (yield* takeText(input, verbatim.start));
+    const valueEnd = isVerbatim ? verbatim.end + parameterEnd : parameterEnd;
+    const endTags = isVerbatim ? [valueEnd] : [valueEnd, parameterStart, ...ends];
     tag = yield* readTypedValue(input, writer, { kind, endTags, trimsLineBreaks });
-    if (tag !== parameterEnd) problem ??= `the parameter ${JSON.stringify(key.slice(0, 64))} is not closed`;
+    if (tag !== valueEnd) problem ??= `the parameter ${JSON.stringify(key.slice(0, 64))} is not closed`;
     else tag = yield* untilTagPassingSpace(input, [parameterStart, ...ends], toContent);
   }
   return { problem: tag === undefined ? (problem ?? "the call is not closed") : problem, end: tag };
@@ -121,7 +135,7 @@ function* readParameters(
 
 /** A name and what its tag says about the value. */
 function readHead(text: string): { readonly name: string; readonly isString: boolean | undefined } {
-  const [, name = "", mark] = /^\s*"?(.*?)"?\s*(?:string="(true|false)"\s*)?$/s.exec(text) ?? [];
+  const [, name = "", mark] = /^\s*["']?(.*?)["']?\s*(?:string="(true|false)"\s*)?$/s.exec(text) ?? [];
   return { name: name.trim(), isString: mark === undefined ? undefined : mark === "true" };
 }
 
@@ -139,22 +153,24 @@ function kindOf(
 
 export function taggedParameterLayout(tags: ParameterTags): CallLayout {
   const { open, close, isSection = false, call, quote } = tags;
-  const { functionStart, functionEnd, parameterStart, parameterEnd } = tags;
+  const { functionStart, functionEnd, parameterStart, parameterEnd, verbatim } = tags;
   const lineBreak = tags.trimsLineBreaks ? "\n" : "";
   const mark = (kind: string): string =>
     tags.marksStrings === true && kind !== "either" ? ` string="${kind === "text"}"` : "";
-  const lead = isSection ? (call?.start ?? "") : `${open}\n`;
+  const lead = isSection ? (call?.start ?? "") : open && `${open}\n`;
   return {
     ...(isSection ? { open: `${open}\n`, close: `\n${close}` } : { bareTrigger: functionStart }),
     begin: (name) => [literalSpec(`${lead}${functionStart}${quote}${name}${quote}>\n`)],
-    end: functionEnd + (isSection ? (call?.end ?? "") : `\n${close}`),
+    end: functionEnd + (isSection ? (call?.end ?? "") : close && `\n${close}`),
     separator: call?.separator ?? "\n",
-    trigger: open,
+    trigger: open === "" ? functionStart : open,
     notation: {
       before: (key, kind) => `${parameterStart}${quote}${key}${quote}${mark(kind)}>${lineBreak}`,
       after: `${lineBreak}${parameterEnd}\n`,
       separator: "",
-      textEnds: [parameterEnd, parameterStart, functionEnd, close],
+      textEnds: [parameterEnd, parameterStart, functionEnd, close, verbatim?.start ?? ""].filter(
+        (tag) => tag !== "",
+      ),
       any: anyNumberOf(
         inSequence(
           literalSpec(parameterStart + quote),

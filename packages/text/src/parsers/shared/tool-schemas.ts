@@ -21,7 +21,12 @@ export function toolSchemas(tools: readonly ChatTool[]): ToolSchemas {
 export function valueKind(schemas: ToolSchemas, tool: string, parameter: string): "text" | "json" | "either" {
   const properties = schemas.get(tool);
   if (properties === undefined || !properties.has(parameter)) return "text";
-  const types = typesOf(properties.get(parameter), 0);
+  return schemaKind(properties.get(parameter));
+}
+
+/** As `valueKind`, for the value's own schema. */
+export function schemaKind(schema: unknown): "text" | "json" | "either" {
+  const types = typesOf(schema, 0);
   if (types.size === 0) return "either";
   if (!types.has("string")) return "json";
   return types.size === 1 ? "text" : "either";

@@ -82,7 +82,7 @@ export function* readTypedValue(
 const pythonWords: Readonly<Record<string, string>> = { True: "true", False: "false", None: "null" };
 
 /** JSON where the text is JSON, Python's words included; otherwise the text as a string. */
-function typedJson(text: string, prefersJson: boolean): string {
+export function typedJson(text: string, prefersJson: boolean): string {
   const trimmed = text.trim();
   const word = Object.hasOwn(pythonWords, trimmed) ? pythonWords[trimmed] : undefined;
   if (word !== undefined && prefersJson) return word;

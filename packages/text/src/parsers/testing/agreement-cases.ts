@@ -6,6 +6,7 @@ import {
   keepsBroken,
   keepsText,
 } from "./agreement-case.js";
+import { channelAgreement } from "./agreement-channels.js";
 import { jsonAgreement } from "./agreement-json.js";
 import type { NamedCall } from "./agreement-writers.js";
 import { reasoningAgreement } from "./reasoning-agreement.js";
@@ -283,6 +284,7 @@ const gemma4: readonly AgreementRow[] = [
 
 const table: Readonly<Record<string, readonly AgreementRow[]>> = {
   ...jsonAgreement,
+  ...channelAgreement,
   pythonic: pythonic("[", "]", ", "),
   llama4_pythonic: pythonic("<|python_start|>[", "]<|python_end|>", ", "),
   olmo3: pythonic("<function_calls>", "</function_calls>", "\n"),

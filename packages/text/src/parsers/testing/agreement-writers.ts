@@ -95,6 +95,31 @@ const pythonic =
       .join(separator) +
     close;
 
+const atem = (calls: readonly NamedCall[]): string =>
+  parameters("<atem:function_calls>\n", "\n</atem:function_calls>", invoke("atem:"))(calls);
+/** Messages to tools, and to the user around them. */
+const muse: CallWriter = (calls) =>
+  calls
+    .map(([name, args]) => `<|start|>assistant to=${name}<|message|>${atem([[name, args]])}<|eom|>`)
+    .join("");
+
+const m3 = (name: string): string => `]<]minimax[>[<${name}>`;
+const m3Element = (key: string, value: unknown): string => {
+  let text = typeof value === "string" ? value : JSON.stringify(value);
+  if (Array.isArray(value)) text = value.map((item) => m3Element("item", item)).join("");
+  else if (typeof value === "object" && value !== null)
+    text = Object.entries(value)
+      .map(([name, member]) => m3Element(name, member))
+      .join("");
+  return m3(key) + text + m3(`/${key}`);
+};
+
+const k3Type = (value: unknown): string =>
+  value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
+
+const plamo = (name: string, text = ""): string =>
+  `<|plamo:begin_${name}:plamo|>${text}<|plamo:end_${name}:plamo|>`;
+
 const bar = (name: string): string => `<\uff5c${name}\uff5c>`;
 const deep = (name: string): string => bar(name.replaceAll("_", "\u2581"));
 const dsml = "\uff5cDSML\uff5c";
@@ -135,8 +160,65 @@ export const callWriters: Readonly<Record<string, CallWriter>> = {
   qwen3_coder: eachIn("<tool_call>\n", "</tool_call>", equalsSigns),
   qwen3_xml: eachIn("<tool_call>\n", "</tool_call>", equalsSigns),
   step3p5: eachIn("<tool_call>\n", "</tool_call>", equalsSigns),
+  step5: eachIn("<tool_call>\n", "</tool_call>", equalsSigns),
   mimo: eachIn("<tool_call>\n", "</tool_call>", equalsSigns),
   seed_oss: eachIn("<seed:tool_call>\n", "</seed:tool_call>", equalsSigns),
+  minicpm5: parameters("", "", {
+    head: (name) => `<function name="${name}">`,
+    foot: "</function>",
+    before: (key) => `<param name="${key}">`,
+    after: "</param>",
+  }),
+  dots: parameters("<dots_function_call>\n", "\n</dots_function_call>", invoke("")),
+  muse,
+  musespark1x: muse,
+  muse_glimmer: muse,
+  inkling: objects("<|content_invoke_tool_json|>", "<|end_message|>", "args", "<|message_model|>"),
+  minimax_m3: (calls) =>
+    m3("tool_call") +
+    calls
+      .map(
+        ([name, args]) =>
+          m3(`invoke name="${name}"`) +
+          Object.entries(args)
+            .map(([key, value]) => m3Element(key, value))
+            .join("") +
+          m3("/invoke"),
+      )
+      .join("\n") +
+    m3("/tool_call"),
+  kimi_k3: (calls) =>
+    "<|open|>tools<|sep|>" +
+    calls
+      .map(([name, args], index) => {
+        const list = Object.entries(args).map(
+          ([key, value]) =>
+            `<|open|>argument key="${key}" type="${k3Type(value)}"<|sep|>${textOf(value)}<|close|>argument<|sep|>`,
+        );
+        return `<|open|>call tool="${name}" index="${index + 1}"<|sep|>${list.join("")}<|close|>call<|sep|>`;
+      })
+      .join("") +
+    "<|close|>tools<|sep|>",
+  plamo3: (calls) =>
+    plamo(
+      "tool_requests",
+      calls
+        .map(([name, args]) =>
+          plamo(
+            "tool_request",
+            plamo("tool_name", name) +
+              plamo("tool_arguments", `<|plamo:constrain|>json<|plamo:msg|>${pretty(args)}`),
+          ),
+        )
+        .join(""),
+    ),
+  k2_horizon: parameters("<ifm|tool_calls>", "</ifm|tool_calls>", {
+    head: (name) => `<ifm|tool_call>${name}`,
+    foot: "</ifm|tool_call>",
+    before: (key) => `<ifm|arg_key>${key}</ifm|arg_key><ifm|arg_value>`,
+    after: "</ifm|arg_value>",
+  }),
+  hy_v4: parameters("<tool_calls>", "</tool_calls>", pairs(""), ""),
   minimax_m2: parameters("<minimax:tool_call>\n", "\n</minimax:tool_call>", invoke("")),
   deepseek_v32: parameters(`<${dsml}function_calls>\n`, `\n</${dsml}function_calls>`, invoke(dsml, marked)),
   deepseek_v41: parameters(`<${dsml} calls>\n`, `\n</${dsml} calls>`, invoke(`${dsml} `, marked)),

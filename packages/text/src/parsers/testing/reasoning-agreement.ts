@@ -82,6 +82,29 @@ const table: Readonly<Record<string, readonly Row[]>> = {
       "reasoning is read where the answer begins",
     ],
   ],
+  hy_v4: tagged("<think>", "</think>"),
+  minimax_m3: [...tagged("<mm:think>", "</mm:think>"), ["XXX</mm:think>YYY", "", "XXX</mm:think>YYY"]],
+  minimax_m2_append_think: [
+    ["Hm</think>Hello", "", "<think>Hm</think>Hello"],
+    ["Hm", "", "<think>Hm"],
+  ],
+  k2_horizon: [
+    ...open("<ifm|think>", "</ifm|think>"),
+    ["<ifm|think_fast>Hm</ifm|think_fast>Hello", "Hm", "Hello"],
+  ],
+  plamo3: [
+    ...open("<|plamo:begin_think:plamo|>", "<|plamo:end_think:plamo|>"),
+    ["Hm<|plamo:end_think:plamo|>A<|plamo:end_think:plamo|>B", "Hm", "AB"],
+  ],
+  kimi_k3: [
+    ...tagged("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
+    [
+      "<|open|>think<|sep|>Hm<|close|>think<|sep|><|open|>response<|sep|>Hello<|close|>response<|sep|><|close|>message<|sep|>",
+      "Hm",
+      "Hello",
+    ],
+    ["Hello<|close|>response<|sep|>", "", "Hello"],
+  ],
   cohere_command3: [
     ["<|START_THINKING|> Hm<|END_THINKING|>\n<|START_RESPONSE|>Hello<|END_RESPONSE|>", "Hm", "Hello"],
     ["<|START_THINKING|>Hm<|END_THINKING|>", "Hm", ""],
@@ -156,6 +179,44 @@ export const reasoningAgreement: readonly AgreementCase[] = [
       ["a", { x: 1 }],
       ["b", {}],
     ],
+  },
+  {
+    title: "reasoning, text and a call in blocks",
+    parser: "inkling",
+    output:
+      '<|content_thinking|>Hm.<|end_message|><|message_model|><|content_text|>So.<|end_message|><|message_model|><|content_invoke_tool_json|>{"name":"f","args":{}}<|end_message|>',
+    thought: "Hm.",
+    content: "So.",
+    calls: [["f", {}]],
+  },
+  {
+    title: "reasoning ended by a call's block",
+    parser: "inkling",
+    output: '<|content_thinking|>Hm<|content_invoke_tool_json|>{"name":"f","args":{}}<|end_message|>',
+    thought: "Hm",
+    calls: [["f", {}]],
+  },
+  {
+    title: "a call behind reasoning that is not ended",
+    parser: "muse",
+    output:
+      ' to=self<|message|>As in <atem:invoke name="x"> to=f<|message|><atem:function_calls><atem:invoke name="f"></atem:invoke></atem:function_calls><|eom|>',
+    thought: 'As in <atem:invoke name="x">',
+    calls: [["f", {}]],
+  },
+  {
+    title: "a message to nobody",
+    parser: "muse",
+    output: "<|message|>Hm<|eom|><|start|>assistant to=user<|message|>Yes<|eot|>",
+    thought: "Hm",
+    content: "Yes",
+  },
+  {
+    title: "a message to nobody",
+    parser: "muse_glimmer",
+    output: " to=self<|message|>Hm<|eom|><|start|>assistant<|message|>Yes<|eot|>",
+    thought: "Hm",
+    content: "Yes",
   },
   {
     title: "a call behind reasoning",

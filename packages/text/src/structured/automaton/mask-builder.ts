@@ -2,7 +2,8 @@ import { type LocalMask, MaskCache } from "./mask-cache.js";
 import { PlainRuns } from "./plain-runs.js";
 import type { TermStore } from "./term-store.js";
 import type { Term } from "./term.js";
-import { TrieWalk } from "./trie-walk.js";
+import { tooComplex } from "./term-algebra.js";
+import { TrieWalk, unitsPerPart } from "./trie-walk.js";
 import { spend } from "../../work.js";
 import { maskWordsOf, type GrammarVocabulary } from "./vocabulary.js";
 
@@ -44,15 +45,21 @@ export class MaskBuilder {
     }
   }
 
-  /** Makes a mask in parts, between which a caller can pause; each part has the work limit of one operation. */
-  *warm(term: Term): Generator<void, void> {
+  /**
+   * Makes a mask in parts, between which a caller can pause; yields the units of work that each took. Throws `invalid_request`
+   * where all of them take more than `limit` derivatives.
+   */
+  *making(term: Term, limit = Infinity): Generator<number, void> {
     if (this.#cache.get(term) instanceof Uint32Array) return;
     const states = Array.from(this.#states, () => this.#store.empty);
     const making = this.#making(term, states);
+    let work = 0;
     for (;;) {
       this.#store.startWork();
       if (making.next().done === true) return;
-      yield;
+      work += this.#store.work;
+      if (work > limit) throw tooComplex();
+      yield unitsPerPart + this.#store.work;
     }
   }
 

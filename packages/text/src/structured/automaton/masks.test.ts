@@ -171,6 +171,34 @@ describe("a matcher", () => {
     assert.ok(numParts > 0);
   });
 
+  it("makes masks in parts of bounded work over a large vocabulary", () => {
+    const large = syntheticVocabulary(60_000);
+    for (const spec of [
+      {
+        kind: "json_schema",
+        schema: { type: "string", pattern: "^(?!.*foo)[a-z ,.]{3,90}bar$", maxLength: 80 },
+      },
+      { kind: "regex", pattern: "(?:[a-z]+[0-9]*[ ,.;]?)*(?:foo|bar)?[\\w ]{5,120}" },
+    ] satisfies readonly GrammarSpec[]) {
+      const rules = compileRules(spec, new Set());
+      const inParts = new TermGrammar(rules, large, new MaskCache(1 << 26)).start();
+      const atOnce = new TermGrammar(rules, large, new MaskCache(1 << 26)).start();
+      const random = new TestRandom(9);
+      let numParts = 0;
+      for (let step = 0; step < 8; step += 1) {
+        for (const units of inParts.preparing()) {
+          numParts += 1;
+          assert.ok(units <= 8192, `${units} units`);
+        }
+        const allowed = allowedTokens(inParts, large);
+        assert.deepEqual(allowed, allowedTokens(atOnce, large));
+        const token = allowed[random.below(allowed.length)]!;
+        assert.ok(inParts.accept(token) && atOnce.accept(token));
+      }
+      assert.ok(numParts > 100, `${numParts} parts`);
+    }
+  });
+
   it("knows each of many choices, and nothing between them", () => {
     const random = new TestRandom(5);
     const letters = (): string =>

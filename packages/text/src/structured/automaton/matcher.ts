@@ -4,7 +4,7 @@ import { MaskBuilder } from "./mask-builder.js";
 import type { MaskCache } from "./mask-cache.js";
 import type { Term } from "./term.js";
 import { tooComplex } from "./term-algebra.js";
-import { TermStore } from "./term-store.js";
+import { maxWork, TermStore } from "./term-store.js";
 import { maskWordsOf, type GrammarVocabulary } from "./vocabulary.js";
 
 /** Terms after which new sequences start on a new store; the old one is freed with its last sequence. */
@@ -44,10 +44,10 @@ export class TermGrammar implements Grammar {
   }
 
   /** Prepares the first mask in parts, between which a caller can pause. */
-  *warm(): Generator<void, void> {
+  *warm(): Generator<unknown, void> {
     const { store, masks, root } = this.#automaton;
     yield* store.building(this.#rules.root);
-    yield* masks.warm(root);
+    yield* masks.making(root);
   }
 
   start(): Matcher {
@@ -112,6 +112,15 @@ class TermMatcher implements Matcher {
 
   fillMask(mask: Uint32Array): void {
     mask.set(this.#mask());
+  }
+
+  *preparing(): Generator<number, void> {
+    const making = this.#automaton.masks.making(this.#term, maxWork);
+    for (;;) {
+      const { done, value } = withinStack(() => making.next());
+      if (done === true) return;
+      yield value;
+    }
   }
 
   forcedToken(): number | undefined {

@@ -6,7 +6,7 @@ import type { Term } from "./term.js";
 import { spend } from "../../work.js";
 
 /** Most derivatives in one operation: a few hundred milliseconds in the worst case. */
-const maxWork = 400_000;
+export const maxWork = 400_000;
 /** States that the search for a match of an intersection may visit. */
 const maxVisited = 20_000;
 

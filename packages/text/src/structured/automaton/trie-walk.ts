@@ -7,6 +7,10 @@ import { spend } from "../../work.js";
 const nodesPerPart = 256;
 /** A node whose state is known takes a fraction of a derivative. */
 const nodesPerUnit = 32;
+/** Units that the nodes of a part take beside its derivatives. */
+export const unitsPerPart = 1 + nodesPerPart / nodesPerUnit;
+/** A part ends behind the node at which it has taken so many derivatives. */
+const maxDerivatives = 1024;
 
 /**
  * Adds the tokens below node `top` that may follow `term` to a mask; notes the nodes, `top` among them, after which the
@@ -51,8 +55,9 @@ export class TrieWalk {
     const exits = this.#exits;
     const end = this.#end;
     let node = this.#node;
-    spend(1 + nodesPerPart / nodesPerUnit);
-    for (let left = nodesPerPart; node < end && left > 0; left -= 1) {
+    spend(unitsPerPart);
+    const mostWork = this.#store.work + maxDerivatives;
+    for (let left = nodesPerPart; node < end && left > 0 && this.#store.work < mostWork; left -= 1) {
       const depth = depths[node]!;
       const before = states[depth - 1]!;
       const byteClass = classOf[bytes[node]!]!;

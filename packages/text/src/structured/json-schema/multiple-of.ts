@@ -4,6 +4,7 @@ import {
   choice,
   type Node,
   not,
+  nothing,
   optional,
   repeat,
   sequence,
@@ -25,9 +26,9 @@ export interface Divisor {
 }
 
 /**
- * Numbers that a divisor divides, or with `isNegated` does not, without exponent. A validator divides doubles, where 0.07
- * is not a multiple of 0.01: generated numbers are multiples both in binary and in decimal arithmetic. Sums of powers of two divide
- * exactly; for other fractions the multiples between the bounds are listed and tried.
+ * Numbers that a divisor divides, or with `isNegated` does not, without exponent, by the arithmetic of decimals that the
+ * specification has. Validators that divide doubles find that 0.07 is not a multiple of 0.01: where few fractions between bounds
+ * are multiples, those that such validators refuse are left out.
  */
 export function multipleNode(
   { value, path: at }: Divisor,
@@ -39,23 +40,25 @@ export function multipleNode(
   const { integer, fraction } = decimalOf(value);
   const scaled = Number(integer + fraction);
   const numStates = scaled * (fraction.length + 2) + 1;
+  const length = fraction.length;
   const isExact = Number.isInteger(value * 2 ** 20) && scaled <= 2 ** 53;
-  if (isExact && numStates <= maxStates) {
-    const length = fraction.length;
+  const listed = isNegated || isExact ? undefined : listMultiples(value, bounds);
+  if (listed !== undefined) return choice(...listed.map((item) => text(item)));
+  if (numStates <= maxStates && length < exactDigits) {
     const written = sequence(
       optional(text("-")),
-      digits(1, exactDigits - length),
-      length === 0 ? sequence() : optional(sequence(text("."), digits(1, length))),
+      choice(
+        digits(1, exactDigits),
+        length === 0 ? nothing : sequence(digits(1, exactDigits - length), text("."), digits(1, length)),
+      ),
     );
     const multiple = dividing(scaled, length, rules);
     return all(written, isNegated ? not(multiple) : multiple);
   }
-  const listed = isNegated ? undefined : listMultiples(value, bounds);
-  if (listed !== undefined) return choice(...listed.map((item) => text(item)));
   throw schemaError(
     at,
-    `is supported for integers up to 2048, for halves, quarters and the like, and for other numbers between a minimum and a ` +
-      `maximum with at most ${maxListed} multiples between them, not for ${value}` +
+    `is supported for integers up to 2048, for decimals such as 0.01 or 2.5 whose digits and places give an automaton of at most ` +
+      `${maxStates} states, and for other numbers between a minimum and a maximum with at most ${maxListed} multiples between them, not for ${value}` +
       (isNegated ? " in not" : ""),
   );
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { Ajv } from "ajv";
 import * as fc from "fast-check";
 import { schemaGrammar } from "../testing/byte-grammar.js";
 import { decimalOf } from "./decimal.js";
@@ -60,6 +61,52 @@ describe("numbers within bounds", () => {
       ),
       { seed: 5, numRuns: 150 },
     );
+  });
+
+  it("are the multiples of decimals that ajv finds when it allows for binary rounding", () => {
+    const judge = new Ajv({ multipleOfPrecision: 6 });
+    const divisors = [0.01, 0.05, 0.1, 0.3, 1.1, 2.5, 0.001, 2.34, 7];
+    const known = divisors.map((multipleOf) => {
+      const schema = { type: "number", multipleOf };
+      return { accepts: schemaGrammar(schema), isValid: judge.compile(schema) };
+    });
+    const digit = fc.integer({ min: 0, max: 9 });
+    const decimal = fc.tuple(fc.integer({ min: -9999, max: 9999 }), fc.array(digit, { maxLength: 3 }));
+    const multiple = fc.tuple(fc.nat(), fc.integer({ min: -2000, max: 2000 }));
+    fc.assert(
+      fc.property(decimal, multiple, ([whole, fraction], [which, times]) => {
+        const { integer, fraction: rest } = decimalOf(
+          (divisors[which % divisors.length]! * 1000 * times) / 1000,
+        );
+        const exact = Number(`${times < 0 ? "-" : ""}${integer}.${rest.slice(0, 6)}`)
+          .toFixed(6)
+          .replace(/\.?0+$/, "");
+        for (const text of [fraction.length === 0 ? String(whole) : `${whole}.${fraction.join("")}`, exact])
+          for (const { accepts, isValid } of known) {
+            const places = (text.split(".")[1] ?? "").replace(/0+$/, "").length;
+            // more places than the divisor has are never written
+            if (places <= 3) assert.ok(!accepts(text) || isValid(Number(text)), text);
+          }
+        assert.ok(known[which % divisors.length]!.accepts(exact), exact);
+      }),
+      { seed: 7, numRuns: 400 },
+    );
+  });
+
+  it("are multiples of decimals beside other bounds", () => {
+    const cases = [
+      [
+        { multipleOf: 0.01 },
+        ["0.07", "-19.99", "3", "12345.60", "123456789012345"],
+        ["0.075", "1.001", "1e2"],
+      ],
+      [{ multipleOf: 0.05, minimum: 0.3 }, ["0.3", "0.35", "1000.05"], ["0.25", "0.31", "0.07"]],
+    ] as const;
+    for (const [schema, valid, invalid] of cases) {
+      const accepts = schemaGrammar({ type: "number", ...schema });
+      for (const text of valid) assert.ok(accepts(text), text);
+      for (const text of invalid) assert.ok(!accepts(text), text);
+    }
   });
 
   it("come from the shortest decimals of their bounds", () => {

@@ -14,7 +14,7 @@ describe("a schema that cannot be kept", () => {
     [{ dependentRequired: { a: [3] } }, /#\/dependentRequired\/a must be a list of property names/],
     [{ not: {} }, /No text/],
     [{ not: { not: { enum: [] } } }, /#\/not\/not\/enum|#\/enum|enum must be a list/],
-    [{ type: "number", multipleOf: 0.01 }, /#\/multipleOf/],
+    [{ type: "number", multipleOf: 0.012345 }, /#\/multipleOf/],
     [{ type: "integer", multipleOf: 0 }, /#\/multipleOf/],
     [{ not: { uniqueItems: true } }, /#\/not\/uniqueItems is not supported where its opposite/],
     [{ not: { $ref: "#" } }, /makes more than 1024 combinations|No text/],

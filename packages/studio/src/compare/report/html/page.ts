@@ -1,5 +1,5 @@
 import type { ModelComparison } from "../../compare.js";
-import { figure, fixed, gibibytes, intervalText, percent } from "../format.js";
+import { activationRows, figure, fixed, gibibytes, intervalText, percent } from "../format.js";
 import type { Cell, ScoreEstimate, Summary } from "../summary.js";
 import {
   escapeHtml,
@@ -104,6 +104,7 @@ function models({ baseline, variant, summary }: ModelComparison): string {
       ["architecture", baseline.architecture, variant.architecture],
       ["weights in memory", gibibytes(baseline.weightBytes), gibibytes(variant.weightBytes)],
       ["KV cache", baseline.kvCacheDtype, variant.kvCacheDtype],
+      ...activationRows(baseline, variant),
       [
         "perplexity",
         `${fixed(overall.baselinePerplexity.value)} ${intervalText(overall.baselinePerplexity, fixed)}`,

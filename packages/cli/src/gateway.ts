@@ -1,0 +1,2 @@
+/** One endpoint in front of many LLM servers. */
+export * from "@octavo/gateway";

@@ -1,0 +1,133 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { OctavoError, parseJson } from "@octavo/protocol";
+import { prometheusContentType } from "@octavo/tracing/prometheus";
+import type { GatewayConfig } from "../config/schema.js";
+import type { AdminRoute } from "../exchange/stage.js";
+import type { Gateway } from "../operation/gateway.js";
+import { bind, type BoundAddress, sendOwnJson, sendPlainError } from "./gateway-listener.js";
+import { readRequest } from "./read-request.js";
+
+export interface AdminListenerOptions {
+  readonly gateway: Gateway;
+  readonly admin: NonNullable<GatewayConfig["admin"]>;
+  /** Reads the configuration again; rejects where it is refused. */
+  readonly reload: () => Promise<void>;
+}
+
+const maxBodyBytes = 1024 * 1024;
+
+/** The operator's port, behind a key of its own: metrics, state of targets, reload, and what stages add. */
+export class AdminListener {
+  readonly #options: AdminListenerOptions;
+  readonly #keyHash: Buffer;
+  readonly #server: Server;
+
+  constructor(options: AdminListenerOptions) {
+    this.#options = options;
+    this.#keyHash = sha256(options.admin.key);
+    this.#server = createServer({ maxHeaderSize: 16 * 1024, requestTimeout: 15_000 }, (request, response) => {
+      this.#answer(request, response).catch((thrown: unknown) => {
+        if (!response.headersSent) sendPlainError(response, OctavoError.from(thrown));
+      });
+    });
+  }
+
+  listen(port = this.#options.admin.port): Promise<BoundAddress> {
+    return bind(this.#server, this.#options.admin.host, port);
+  }
+
+  async close(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#server.close(() => resolve());
+      this.#server.closeAllConnections();
+    });
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? "/", "http://admin");
+    this.#checkKey(request, response);
+    const { gateway, reload } = this.#options;
+    const at = `${request.method ?? ""} ${url.pathname}`;
+    if (at === "GET /metrics") {
+      response.writeHead(200, { "content-type": prometheusContentType });
+      response.end(gateway.metrics.registry.expose());
+    } else if (at === "GET /admin/targets") sendOwnJson(response, 200, { targets: targetStates(gateway) });
+    else if (at === "POST /admin/reload") {
+      await reload();
+      sendOwnJson(response, 200, { status: "reloaded" });
+    } else await this.#answerStage(request, response, url);
+  }
+
+  async #answerStage(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
+    const routes = this.#options.gateway.runtime.stages.flatMap(({ stage }) => stage.adminRoutes ?? []);
+    for (const route of routes) {
+      const values = valuesOf(route, request.method, url.pathname);
+      if (values === undefined) continue;
+      const body =
+        request.method === "GET" || request.method === "DELETE"
+          ? undefined
+          : await readBody(request, response);
+      sendOwnJson(response, 200, await route.handle({ values, query: url.searchParams, body }));
+      return;
+    }
+    throw new OctavoError(
+      "not_found",
+      `There is no admin endpoint ${request.method ?? ""} ${url.pathname.slice(0, 128)}.`,
+    );
+  }
+
+  #checkKey(request: IncomingMessage, response: ServerResponse): void {
+    const [, key = ""] = /^Bearer (.+)$/.exec(request.headers.authorization ?? "") ?? [];
+    if (timingSafeEqual(sha256(key), this.#keyHash)) return;
+    response.setHeader("www-authenticate", "Bearer");
+    throw new OctavoError("unauthorized", "The admin port needs its key: authorization: Bearer KEY.");
+  }
+}
+
+async function readBody(request: IncomingMessage, response: ServerResponse): Promise<unknown> {
+  if (
+    (request.headers["content-length"] ?? "0") === "0" &&
+    request.headers["transfer-encoding"] === undefined
+  )
+    return undefined;
+  const parsed = parseJson((await readRequest(request, response, maxBodyBytes)).toString("utf8"));
+  if (parsed === undefined) throw new OctavoError("invalid_json", "The body is not JSON.");
+  return parsed.value;
+}
+
+/** What stands for `*` in the route's path; undefined where the route is another. */
+function valuesOf(
+  route: AdminRoute,
+  method: string | undefined,
+  path: string,
+): readonly string[] | undefined {
+  if (route.method !== method) return undefined;
+  const wanted = `/admin/${route.path.replace(/^\//, "")}`.split("/");
+  const given = path.split("/");
+  if (wanted.length !== given.length) return undefined;
+  const values: string[] = [];
+  for (const [at, part] of wanted.entries()) {
+    if (part === "*") values.push(decodeURIComponent(given[at] ?? ""));
+    else if (part !== given[at]) return undefined;
+  }
+  return values;
+}
+
+function targetStates(gateway: Gateway): readonly object[] {
+  const now = Date.now();
+  return [...gateway.runtime.targets.values()].map((target) => ({
+    name: target.name,
+    provider: target.config.provider,
+    models: Object.keys(target.config.models),
+    takes_calls: target.admits(now),
+    probe: target.isProbeOk === undefined ? "none" : target.isProbeOk ? "ok" : "failed",
+    breaker: target.breaker.state(now),
+    outstanding: target.outstanding,
+    first_byte_ms: { p50: target.firstByte.quantile(0.5), p95: target.firstByte.quantile(0.95) },
+  }));
+}
+
+function sha256(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}

@@ -1,0 +1,152 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { errorCodeHeader, OctavoError, toErrorBody } from "@octavo/protocol";
+import type { GatewayConfig } from "../config/schema.js";
+import type { Gateway } from "../operation/gateway.js";
+import { operationPaths } from "./paths.js";
+
+export interface BoundAddress {
+  readonly port: number;
+  readonly url: string;
+}
+
+/** The gateway's public port: bounds connections and headers, and hands calls to the gateway. */
+export class GatewayListener {
+  readonly #gateway: Gateway;
+  readonly #server: Server;
+
+  constructor(gateway: Gateway, limits: GatewayConfig["limits"]) {
+    this.#gateway = gateway;
+    this.#server = createServer({
+      headersTimeout: limits.headers_timeout,
+      requestTimeout: limits.headers_timeout + limits.body_timeout,
+      connectionsCheckingInterval: checkIntervalMs(limits),
+      maxHeaderSize: limits.max_headers,
+      noDelay: true,
+      keepAliveTimeout: 60_000,
+      insecureHTTPParser: false,
+    });
+    this.#server.maxHeadersCount = 100;
+    if (limits.max_connections > 0) this.#server.maxConnections = limits.max_connections;
+    const answer = (request: IncomingMessage, response: ServerResponse): void =>
+      this.#answer(request, response);
+    this.#server.on("request", answer);
+    this.#server.on("checkContinue", answer);
+    this.#server.on("clientError", refuse);
+  }
+
+  listen(host: string, port: number): Promise<BoundAddress> {
+    return bind(this.#server, host, port);
+  }
+
+  /** Takes no new connections; resolves when the last one is closed. */
+  async close(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#server.close(() => resolve());
+      this.#server.closeIdleConnections();
+      setTimeout(() => this.#server.closeAllConnections(), 1000).unref();
+    });
+  }
+
+  #answer(request: IncomingMessage, response: ServerResponse): void {
+    const url = request.url ?? "/";
+    const query = url.indexOf("?");
+    const path = query < 0 ? url : url.slice(0, query);
+    const operation = operationPaths.get(path);
+    if (operation !== undefined && request.method === "POST") {
+      void this.#gateway.answer(request, response, operation);
+      return;
+    }
+    try {
+      this.#answerOwn(path, request, response);
+    } catch (thrown) {
+      sendPlainError(response, OctavoError.from(thrown));
+    }
+    request.resume();
+  }
+
+  #answerOwn(path: string, request: IncomingMessage, response: ServerResponse): void {
+    if (operationPaths.has(path)) throw wrongMethod(response, "POST");
+    if (path !== "/health" && path !== "/v1/models")
+      throw new OctavoError("not_found", `There is no endpoint ${path.slice(0, 128)}.`);
+    if (request.method !== "GET" && request.method !== "HEAD") throw wrongMethod(response, "GET");
+    if (path === "/v1/models") sendOwnJson(response, 200, modelList(this.#gateway));
+    else if (this.#gateway.isDraining) throw new OctavoError("shutting_down", "the gateway is shutting down");
+    else sendOwnJson(response, 200, { status: "ok" });
+  }
+}
+
+/** All models that clients may name, whichever targets have them. */
+function modelList(gateway: Gateway): object {
+  return {
+    object: "list",
+    data: [...gateway.runtime.router.models()].map(([id, targets]) => ({
+      id,
+      object: "model",
+      created: 0,
+      owned_by: "octavo-gateway",
+      octavo: { targets },
+    })),
+  };
+}
+
+/** How often Node looks for connections whose headers or bodies take too long. */
+function checkIntervalMs({ headers_timeout, body_timeout }: GatewayConfig["limits"]): number {
+  return Math.min(5000, Math.max(10, Math.floor(Math.min(headers_timeout, body_timeout) / 4)));
+}
+
+export function bind(server: Server, host: string, port: number): Promise<BoundAddress> {
+  return new Promise((resolve, reject) => {
+    const onError = (cause: NodeJS.ErrnoException): void => {
+      const reason = cause.code === "EADDRINUSE" ? "the port is in use" : cause.message;
+      reject(
+        new OctavoError("invalid_option", `cannot listen on ${host}:${port}: ${reason}`, {
+          param: "port",
+          cause,
+        }),
+      );
+    };
+    server.once("error", onError);
+    server.listen({ host, port, backlog: 1024 }, () => {
+      server.off("error", onError);
+      const address = server.address() as AddressInfo;
+      const shown = address.family === "IPv6" ? `[${address.address}]` : address.address;
+      resolve({ port: address.port, url: `http://${shown}:${address.port}` });
+    });
+  });
+}
+
+export function sendOwnJson(response: ServerResponse, status: number, value: object): void {
+  const body = Buffer.from(JSON.stringify(value));
+  response.writeHead(status, { "content-type": "application/json", "content-length": body.length });
+  response.end(body);
+}
+
+export function sendPlainError(response: ServerResponse, error: OctavoError): void {
+  response.setHeader(errorCodeHeader, error.code);
+  sendOwnJson(response, error.status, toErrorBody(error));
+}
+
+function wrongMethod(response: ServerResponse, allowed: string): OctavoError {
+  response.setHeader("allow", allowed);
+  return new OctavoError("method_not_allowed", `This endpoint takes ${allowed}.`);
+}
+
+/** Answers what Node's parser refused: headers that are too large or too slow, lengths that contradict each other, no HTTP. */
+function refuse(failure: NodeJS.ErrnoException, socket: Socket): void {
+  if (failure.code === "ECONNRESET" || !socket.writable || socket.bytesWritten > 0) {
+    socket.destroy();
+    return;
+  }
+  const error =
+    failure.code === "HPE_HEADER_OVERFLOW"
+      ? new OctavoError("headers_too_large", "the request headers are too large")
+      : failure.code === "ERR_HTTP_REQUEST_TIMEOUT"
+        ? new OctavoError("request_timeout", "the request did not arrive in time")
+        : new OctavoError("invalid_request", "the request is not valid HTTP/1.1");
+  const body = JSON.stringify(toErrorBody(error));
+  const head = `HTTP/1.1 ${error.status} ${error.type}\r\nconnection: close\r\ncontent-type: application/json\r\n`;
+  socket.end(
+    `${head}${errorCodeHeader}: ${error.code}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+}

@@ -1,0 +1,93 @@
+import type { ModelPrice } from "../exchange/exchange.js";
+
+/** A target as routing sees it at one moment. */
+export interface TargetState {
+  readonly target: string;
+  /** The target's own name of the model. */
+  readonly model: string;
+  readonly weight: number;
+  /** Healthy, not resting, breaker closed or ready to probe, room for one more. */
+  readonly admits: boolean;
+  readonly outstanding: number;
+  /** Measured percentile of the time to first byte; undefined before the first answer. */
+  readonly firstByteMs: number | undefined;
+  readonly price: ModelPrice | undefined;
+  /** Prompt tokens that its prefix cache is expected to have; undefined where nobody counts. */
+  readonly cachedTokens: number | undefined;
+}
+
+export interface StrategyInput {
+  readonly promptTokens: number;
+  readonly maxTokens: number;
+  /** Counts the calls of the route. */
+  readonly turn: number;
+  /** From 0 to below 1. */
+  readonly random: () => number;
+}
+
+type Strategy = (states: readonly TargetState[], input: StrategyInput) => readonly TargetState[];
+
+/** Orders targets, best first. Each is a pure function of what it is given. */
+export const strategies = {
+  weighted: byWeight,
+  round_robin: (states, { turn }) => {
+    const first = states.length === 0 ? 0 : turn % states.length;
+    return [...states.slice(first), ...states.slice(0, first)];
+  },
+  /** By the measured percentile; who has not been measured comes first once, then waits for its measurement. */
+  least_latency: (states, input) =>
+    byLeast(states, input, ({ firstByteMs, outstanding }) =>
+      firstByteMs === undefined ? (outstanding === 0 ? -1 : Number.MAX_VALUE) : firstByteMs,
+    ),
+  /** By calls under way per weight. */
+  least_outstanding: (states, input) => byLeast(states, input, load),
+  /** By what the call will cost with the prices as configured; without a price it is free. */
+  cost_optimised: (states, input) => byLeast(states, input, (state) => expectedCost(state, input)),
+  /**
+   * By tokens that the target would have to compute: the prompt's that it has not cached, and as many again for every call
+   * that it is busy with, as those were about as long.
+   */
+  prefix_aware: (states, input) =>
+    byLeast(
+      states,
+      input,
+      (state) => input.promptTokens - (state.cachedTokens ?? 0) + (load(state) * input.promptTokens) / 4,
+    ),
+} as const satisfies Readonly<Record<string, Strategy>>;
+
+export type StrategyName = keyof typeof strategies;
+export const strategyNames = Object.keys(strategies) as [StrategyName, ...StrategyName[]];
+
+function load({ outstanding, weight }: TargetState): number {
+  return outstanding / Math.max(weight, Number.MIN_VALUE);
+}
+
+function expectedCost(
+  { price, cachedTokens = 0 }: TargetState,
+  { promptTokens, maxTokens }: StrategyInput,
+): number {
+  if (price === undefined) return 0;
+  const cached = Math.min(cachedTokens, promptTokens);
+  return (promptTokens - cached) * price.input + cached * price.cachedInput + maxTokens * price.output;
+}
+
+/** Ascending; equal ones by load, then by chance, so that a tie does not fill one target. */
+function byLeast(
+  states: readonly TargetState[],
+  { random }: StrategyInput,
+  valueOf: (state: TargetState) => number,
+): readonly TargetState[] {
+  return states
+    .map((state) => ({ state, value: valueOf(state), load: load(state), chance: random() }))
+    .toSorted((a, b) => a.value - b.value || a.load - b.load || a.chance - b.chance)
+    .map(({ state }) => state);
+}
+
+/** Draws without putting back, in proportion to weight (Efraimidis and Spirakis 2006). Weight 0 comes last. */
+function byWeight(states: readonly TargetState[], { random }: StrategyInput): readonly TargetState[] {
+  if (states.length < 2) return states;
+  return states
+    .map((state) => ({ state, key: state.weight > 0 ? -Math.log(1 - random()) / state.weight : Infinity }))
+    .toSorted((a, b) => a.key - b.key || 0)
+    .map(({ state }) => state);
+}
