@@ -174,8 +174,14 @@ class StepEngine implements RunningEngine {
   }
 
   get #limits(): RequestLimits {
-    const { maxModelLen, vocabSize, schedulingPolicy, enableFaultInjection: hasFaults } = this.#options;
-    return { maxModelLen, vocabSize, hasPriorities: schedulingPolicy === "priority", hasFaults };
+    const {
+      maxModelLen,
+      vocabSize,
+      schedulingPolicy,
+      enableFaultInjection: hasFaults,
+      hasHead = true,
+    } = this.#options;
+    return { maxModelLen, vocabSize, hasPriorities: schedulingPolicy === "priority", hasFaults, hasHead };
   }
 
   #checkOpen(): void {

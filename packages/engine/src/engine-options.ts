@@ -16,6 +16,8 @@ export interface EngineOptions extends OptionsOf<typeof schedulingOptions> {
   /** Rows of the output head: the token ids that the model reads and samples. */
   readonly vocabSize: number;
   readonly hiddenSize: number;
+  /** False refuses requests for text; default true. */
+  readonly hasHead?: boolean | undefined;
   /** Each ends a sequence, unless it ignores EOS. */
   readonly eosTokenIds: readonly number[];
   /** Of the cache, which the engine creates and owns. */

@@ -77,8 +77,13 @@ function findFamily(path: string, config: ConfigJson): ModelFamily {
   if (config.architectures?.length === 0) throw artifactInvalid(path, "has an empty list of architectures");
   const name = config.architectures?.[0];
   const { model_type: type } = config;
+  if (config.use_bidirectional_attention === true || config.is_causal === false) {
+    throw artifactUnsupported(path, "has attention in both directions, which is not supported");
+  }
+  // LlamaModel and the like: the layers without an output head.
+  const withHead = name?.replace(/Model$/, "ForCausalLM");
   const family = modelFamilies.find(({ architecture, modelType }) =>
-    name === undefined ? modelType === type : architecture === name,
+    name === undefined ? modelType === type : architecture === withHead,
   );
   if (family !== undefined) return family;
   if (name === undefined && typeof type !== "string") {

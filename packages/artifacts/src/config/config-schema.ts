@@ -62,6 +62,8 @@ export const configSchema = z.looseObject({
   tie_word_embeddings: z.boolean().nullish(),
   attention_bias: z.boolean().nullish(),
   attention_out_bias: z.boolean().nullish(),
+  use_bidirectional_attention: z.boolean().nullish(),
+  is_causal: z.boolean().nullish(),
   use_bias: z.boolean().nullish(),
   mlp_bias: z.boolean().nullish(),
   hidden_act: z.string().nullish(),

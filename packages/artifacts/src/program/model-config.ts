@@ -50,6 +50,19 @@ export interface ModelConfig {
   readonly dtype: "f32" | "f16" | "bf16" | "quantized";
   readonly bosTokenId: number | undefined;
   readonly eosTokenIds: readonly number[];
+  /** False for a checkpoint without an output head: it gives embeddings, no text. */
+  readonly hasHead?: false;
+  /** How its embeddings are made, where the checkpoint says so. */
+  readonly embedding?: EmbeddingConfig;
+}
+
+export interface EmbeddingConfig {
+  /** The mean of all tokens' hidden states, or the last one's. */
+  readonly pooling: "mean" | "last";
+  /** Scaled to length 1. */
+  readonly normalize: boolean;
+  /** Lengths to which embeddings may be cut; absent: none. */
+  readonly dimensions?: readonly number[] | "any";
 }
 
 export interface ExpertsConfig {

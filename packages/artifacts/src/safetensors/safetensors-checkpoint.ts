@@ -6,7 +6,9 @@ import type { TokenizerSource } from "@octavo/text/tokenizer/source";
 import type { Checkpoint, StoredTensor } from "../checkpoint/checkpoint.js";
 import { readConfigJson } from "../config/config-json.js";
 import { textPart, textTensorName } from "../config/container-config.js";
+import { readEmbeddingConfig } from "../config/embedding-config.js";
 import { readGenerationConfig } from "../config/generation-config.js";
+import type { ModelConfig } from "../program/model-config.js";
 import { readSafetensorsFolder } from "./safetensors-folder.js";
 import { storageOf } from "../checkpoint/tensor-storage.js";
 import { readTokenizerFolder } from "@octavo/text/tokenizer/read/tokenizer-folder";
@@ -30,9 +32,10 @@ export function openSafetensors(
   const all = readSafetensorsFolder(folder);
   if (all === undefined) throw noWeights(folder, files);
   const { container } = textPart(json) ?? {};
-  const stored = container === undefined ? all : textTensors(all);
+  const stored = container === undefined ? withPrefix(all) : textTensors(all);
   const tensors = readTensors(stored, folder, readQuantizationConfig(folder, configPath, json), quantization);
-  const config = readConfigJson(configPath, json, storageOf(tensors.values()));
+  const config = withoutHead(readConfigJson(configPath, json, storageOf(tensors.values())), json, tensors);
+  const embedding = readEmbeddingConfig(folder, json);
   const generation = readGenerationConfig(join(folder, "generation_config.json"));
   const tokenizer = readTokenizerFolder(folder);
   const ends = [...config.eosTokenIds, ...generation.eosTokenIds, ...tokenizerEndId(tokenizer)];
@@ -41,7 +44,7 @@ export function openSafetensors(
     format: "safetensors",
     name,
     path: folder,
-    config: { ...config, eosTokenIds },
+    config: { ...config, eosTokenIds, ...(embedding !== undefined && { embedding }) },
     generation: generation.defaults,
     tensors,
     tokenizer,
@@ -49,6 +52,25 @@ export function openSafetensors(
       container: { name: container, skippedTensors: all.size - stored.size },
     }),
   };
+}
+
+/** Tensors of the layers alone, as models without a head save them, under the names that they have below one. */
+function withPrefix(all: ReadonlyMap<string, StoredTensor>): ReadonlyMap<string, StoredTensor> {
+  if (!all.has("embed_tokens.weight")) return all;
+  return new Map(
+    Array.from(all.values(), (tensor) => [
+      `model.${tensor.name}`,
+      { ...tensor, name: `model.${tensor.name}` },
+    ]),
+  );
+}
+
+/** A model saved without its head has the embedding in its place, which nothing reads: text is refused. */
+function withoutHead(config: ModelConfig, json: unknown, tensors: Checkpoint["tensors"]): ModelConfig {
+  const [name] = (json as { architectures?: readonly string[] | null }).architectures ?? [];
+  if (name?.endsWith("Model") !== true || config.tieWordEmbeddings || tensors.has("lm_head.weight"))
+    return config;
+  return { ...config, tieWordEmbeddings: true, hasHead: false };
 }
 
 function textTensors(all: ReadonlyMap<string, StoredTensor>): ReadonlyMap<string, StoredTensor> {

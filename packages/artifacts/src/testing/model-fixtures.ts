@@ -113,6 +113,28 @@ function readFolderFixtures(kind: string): FolderFixture[] {
     });
 }
 
+/** What sentence-transformers made of texts with a tiny model; written by tools/oracle/make-embedding-fixtures.py. */
+interface EmbeddingFixture {
+  readonly name: string;
+  readonly path: string;
+  readonly texts: readonly string[];
+  readonly embeddings: readonly (readonly number[])[];
+}
+
+export function readEmbeddingFixtures(): EmbeddingFixture[] {
+  const folder = join(fixtures, "embeddings");
+  return readdirSync(folder)
+    .filter((file) => file.endsWith(".json"))
+    .map((file) => {
+      const name = basename(file, ".json");
+      const expected = JSON.parse(readFileSync(join(folder, file), "utf8")) as Pick<
+        EmbeddingFixture,
+        "texts" | "embeddings"
+      >;
+      return { ...expected, name, path: join(folder, name) };
+    });
+}
+
 /** What peft computed with a tiny adapter; written by tools/oracle/make-adapter-fixtures.py. */
 export interface AdapterFixture {
   readonly name: string;

@@ -8,10 +8,13 @@ export interface RequestLimits {
   readonly vocabSize: number;
   readonly hasPriorities: boolean;
   readonly hasFaults: boolean;
+  readonly hasHead: boolean;
 }
 
 /** Throws `invalid_request` or `context_length_exceeded` unless the engine can complete the request. */
 export function checkGenerationRequest(request: GenerationRequest, limits: RequestLimits): void {
+  if (!limits.hasHead)
+    throw invalid("This model has no output head: it gives embeddings, but no text.", "model");
   const { promptTokens, params } = request;
   checkPrompt(promptTokens, limits, limits.maxModelLen - 1);
   if (params.maxTokens !== undefined && promptTokens.length + params.maxTokens > limits.maxModelLen) {

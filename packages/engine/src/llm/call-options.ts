@@ -54,9 +54,9 @@ export interface ObjectResult<T> extends GenerationResult {
 export type Conversation = readonly TemplateMessage[];
 
 export interface EmbedOptions {
-  /** `last`, the default, takes the last token's hidden state; `mean` the mean of all. */
+  /** `last` takes the last token's hidden state, `mean` the mean of all; default what the checkpoint's modules say, else `last`. */
   readonly pooling?: "mean" | "last" | undefined;
-  /** Scale to length 1; default true. */
+  /** Scale to length 1; default what the checkpoint's modules say, else true. */
   readonly normalize?: boolean | undefined;
   /** As for `generate`. */
   readonly adapter?: string | undefined;

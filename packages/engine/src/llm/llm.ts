@@ -259,7 +259,8 @@ export class LLM implements LanguageModel {
   }
 
   async #embedOne(text: Prompt, options: EmbedOptions): Promise<Float32Array> {
-    const { pooling = "last", normalize = true, signal } = options;
+    const { pooling: declared = "last", normalize: isNormalized = true } = this.config.embedding ?? {};
+    const { pooling = declared, normalize = isNormalized, signal } = options;
     const adapter = this.#adapter(options.adapter);
     const promptTokens = await this.#tokens(text, true, signal);
     const { embedding } = await this.engine.embed(

@@ -325,6 +325,7 @@ function engineOptionsOf(parts: EngineParts, options: ResolvedLoadOptions): Engi
     tokenizer,
     vocabSize: config.vocabSize,
     hiddenSize: config.hiddenSize,
+    hasHead: config.hasHead ?? true,
     eosTokenIds: config.eosTokenIds,
     kv: sizes.kv,
     states: sizes.states,

@@ -1,6 +1,6 @@
 import type { KvCacheSpec, OutputRow, SamplerState, StepPlan } from "../backend.js";
 import { checkInteger, checkReal, fail, isInteger, isReal } from "./numbers.js";
-import type { CheckedProgram } from "./checked-program.js";
+import type { CheckedProgram } from "./program.js";
 import { checkStepStates } from "./step-states.js";
 
 /** Raw logits that a step may return: 1 GiB of them. */

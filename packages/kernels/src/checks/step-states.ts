@@ -1,6 +1,6 @@
 import type { StateSpec, StepPlan, StepStates } from "../backend.js";
 import { fail } from "./numbers.js";
-import type { CheckedProgram } from "./checked-program.js";
+import type { CheckedProgram } from "./program.js";
 import type { StateNeed } from "./recurrent-ops.js";
 
 /** Refuses slots that do not exist, that a step would write twice or read while it writes them, and tokens that no slot stands for. */

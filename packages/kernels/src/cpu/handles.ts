@@ -9,7 +9,7 @@ import type {
   SamplerState,
   Vector,
 } from "../backend.js";
-import type { CheckedProgram } from "../checks/checked-program.js";
+import type { CheckedProgram } from "../checks/program.js";
 import type { NativeObject } from "./addon.js";
 
 /** A native object, the backend that made it, and what gives its memory back. */

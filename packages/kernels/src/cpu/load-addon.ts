@@ -19,8 +19,6 @@ export function loadAddon(path?: string): NativeAddon {
 }
 
 let loaded: NativeAddon | undefined;
-/** The file that the addon was loaded from last. */
-export let addonPath = builtAddon;
 
 function loadInstalled(): NativeAddon {
   const failures: string[] = [];
@@ -42,6 +40,13 @@ function loadInstalled(): NativeAddon {
   );
 }
 
+/** The file of the kernels that run: other builds are measured anew. */
+export function loadedAddonPath(): string {
+  return loadedPath ?? builtAddon;
+}
+
+let loadedPath: string | undefined;
+
 function loadFrom(path: string): NativeAddon {
   if (!existsSync(path)) {
     throw new OctavoError(
@@ -59,9 +64,8 @@ function loadFrom(path: string): NativeAddon {
       { cause },
     );
   }
-  const checked = checkInterface(addon, path);
-  addonPath = path;
-  return checked;
+  loadedPath = path;
+  return checkInterface(addon, path);
 }
 
 /** What puts kernels right that do not fit. */

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { arch, cpus, homedir } from "node:os";
 import { join } from "node:path";
-import { addonPath } from "./load-addon.js";
+import { loadedAddonPath } from "./load-addon.js";
 import { kernelKinds, kernelPaths, type ProbedTimes } from "./kernel-paths.js";
 
 /**
@@ -36,7 +36,7 @@ export function cachedTimes(
 
 /** Of the processor and the built kernels. */
 function machineKey(): string {
-  const { size, mtimeMs } = statSync(addonPath);
+  const { size, mtimeMs } = statSync(loadedAddonPath());
   return createHash("sha256")
     .update(`${processorName()}\n${arch()}\n${size} ${mtimeMs}`)
     .digest("hex")

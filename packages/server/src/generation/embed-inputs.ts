@@ -28,7 +28,9 @@ export async function embedInputs(
   options: EmbeddingFields,
   fieldOf: (index: number) => string,
 ): Promise<readonly EmbeddedInput[]> {
-  const { engine } = service.model;
+  const { engine, config } = service.model;
+  const { pooling } = service.config;
+  const { embedding: declared } = config;
   const encoding = {
     addSpecialTokens: options.add_special_tokens ?? true,
     maxTokens: promptLimit(service.model, options),
@@ -48,8 +50,8 @@ export async function embedInputs(
           kind: "embed",
           requestId,
           promptTokens: tokens,
-          pooling: service.config.pooling,
-          normalize: options.normalize ?? true,
+          pooling: pooling === "auto" ? (declared?.pooling ?? "last") : pooling,
+          normalize: options.normalize ?? declared?.normalize ?? true,
           adapter,
           ...(options.cache_salt ? { cacheSalt: options.cache_salt } : {}),
           arrivalMs: context.arrivalMs,

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { ModelConfig } from "@octavo/engine";
 import type {
   EmbeddingList,
   EmbeddingsRequest,
@@ -46,10 +47,15 @@ async function sendVectors(
   answerOf: (answer: Vectors) => object,
 ): Promise<void> {
   const served = service.servedModel(request.model);
-  checkDimensions(request, service.model.config.hiddenSize);
-  const normalize = normalizes(request);
+  const { config } = service.model;
+  const numColumns = dimensionsOf(request, config);
+  const normalize = normalizes(request) ?? config.embedding?.normalize ?? true;
   const { inputs, fieldOf } = await promptsOf(service, context, request);
-  const results = await embedInputs(service, context, served, inputs, { ...request, normalize }, fieldOf);
+  const whole = await embedInputs(service, context, served, inputs, { ...request, normalize }, fieldOf);
+  const results = whole.map((result) => ({
+    ...result,
+    embedding: cut(result.embedding, numColumns, normalize),
+  }));
   const numTokens = results.reduce((total, result) => total + result.usage.promptTokens, 0);
   const head = {
     id: `${idPrefix}-${request.request_id ?? randomUUID()}`,
@@ -88,7 +94,7 @@ async function sendVectors(
       endianness,
       start: index * part.length,
       end: (index + 1) * part.length,
-      shape: [service.model.config.hiddenSize],
+      shape: [numColumns],
     }));
     if (format === "bytes") context.response.setHeader("metadata", asciiJson({ ...head, data }));
     sendBytes(context.response, 200, "application/octet-stream", Buffer.concat(parts));
@@ -116,20 +122,37 @@ async function promptsOf(
   return { inputs: [{ kind: "tokens", tokens }], fieldOf: () => "messages" };
 }
 
-function normalizes({ normalize, use_activation: activates }: EmbeddingsRequest): boolean {
+function normalizes({ normalize, use_activation: activates }: EmbeddingsRequest): boolean | undefined {
   const given = [normalize, activates].filter((value) => typeof value === "boolean");
   if (given[0] !== given.at(-1))
     throw invalidField("use_activation", "differs from normalize; send one of them");
-  return given[0] ?? true;
+  return given[0] ?? undefined;
 }
 
-function checkDimensions(request: EmbeddingsRequest, hiddenSize: number): void {
-  if (request.dimensions === undefined || request.dimensions === null || request.dimensions === hiddenSize)
-    return;
+/** How many columns of each embedding are asked for; the model says which numbers make sense. */
+function dimensionsOf({ dimensions }: EmbeddingsRequest, { hiddenSize, embedding }: ModelConfig): number {
+  if (dimensions === undefined || dimensions === null || dimensions === hiddenSize) return hiddenSize;
+  const { dimensions: allowed } = embedding ?? {};
+  if (allowed === undefined) {
+    throw unsupportedField(
+      "dimensions",
+      `this model's embeddings have ${hiddenSize} dimensions and were not trained to be cut; got ${dimensions}`,
+    );
+  }
+  if (dimensions < hiddenSize && (allowed === "any" || allowed.includes(dimensions))) return dimensions;
+  const choice = allowed === "any" ? `up to ${hiddenSize}` : [...allowed, hiddenSize].join(", ");
   throw unsupportedField(
     "dimensions",
-    `this model's embeddings have ${hiddenSize} dimensions and were not trained to be cut; got ${request.dimensions}`,
+    `this model's embeddings can have ${choice} dimensions; got ${dimensions}`,
   );
+}
+
+/** The first columns, at length 1 again where the whole was. */
+function cut(embedding: Float32Array, numColumns: number, isNormalized: boolean): Float32Array {
+  if (numColumns === embedding.length) return embedding;
+  const kept = embedding.slice(0, numColumns);
+  const length = isNormalized ? Math.hypot(...kept) : 1;
+  return length > 0 ? kept.map((value) => value / length) : kept;
 }
 
 /** JSON as a header may carry it. */
