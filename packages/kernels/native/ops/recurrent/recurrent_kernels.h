@@ -43,7 +43,7 @@ struct RecurrentKernels {
 constexpr int64_t most_taps = 8;
 
 OCTAVO_DECLARE_KERNELS(RecurrentKernels, recurrent_kernels);
-/// The table for active_isa().
+/// The table of kernel_path(KernelKind::ops).
 const RecurrentKernels& recurrent_kernels();
 
 }  // namespace octavo
