@@ -81,7 +81,13 @@ test("octavo serve reads what it needs to load a model, and the rest of the serv
       [],
       folder,
     );
-  for (const later of [...runsRequests, "text/tokenizer", "text/structured"])
+  for (const later of [
+    ...runsRequests,
+    "text/tokenizer",
+    "text/structured",
+    "text/parsers/formats",
+    "text/parsers/reasoning",
+  ])
     assert.deepEqual(within(modules, later), [], `${later} can wait until weights are packed`);
   const others = modules.length - within(modules, "artifacts/families").length;
   assert.ok(others < 240, `${others} modules beside the families`);

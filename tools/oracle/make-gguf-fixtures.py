@@ -15,6 +15,7 @@ import gguf
 import numpy as np
 import torch
 from gguf import GGMLQuantizationType as Type
+from gguf_hybrids import HYBRID_NAMES, add_recurrent, reorder_recurrent
 from k_quants import ENCODERS, WORST_ERRORS
 from safetensors.torch import load_file
 
@@ -76,6 +77,7 @@ FILES = {
     "granite-f16": ("granite", "granite", "F16"),
     "gpt-oss-mxfp4": ("gpt-oss", "gpt-oss", "MXFP4_MOE"),
     "smollm3-q8_0": ("smollm3", "smollm3", "Q8_0"),
+    "qwen35-q8_0": ("qwen35", "qwen3-5", "Q8_0"),
 }
 # Layers beyond the checkpoint's are its own again: these architectures treat every fourth, or every sixth, in another way.
 NUM_LAYERS = {"smollm3": 4, "gemma3": 6}
@@ -91,6 +93,8 @@ def gguf_name(name: str, architecture: str) -> str:
     if name == "lm_head.weight":
         return "output.weight"
     _, _, layer, rest = name.split(".", 3)
+    if rest in HYBRID_NAMES.get(architecture, {}):
+        return f"blk.{layer}.{HYBRID_NAMES[architecture][rest]}"
     if rest == "self_attn.sinks":
         return f"blk.{layer}.attn_sinks.weight"
     stem, kind = rest.rsplit(".", 1)
@@ -137,10 +141,12 @@ def gpt_oss_experts(weights: dict[str, np.ndarray], layer: int) -> dict[str, np.
 def read_checkpoint(name: str, architecture: str) -> tuple[dict, dict[str, np.ndarray]]:
     folder = FIXTURES / "models/checkpoints" / name
     config = json.loads((folder / "config.json").read_text())
+    config.setdefault("rope_theta", config.get("rope_parameters", {}).get("rope_theta"))
     config.setdefault("head_dim", config["hidden_size"] // config["num_attention_heads"])
     weights = {}
     for file in sorted(folder.glob("*.safetensors")):
         weights |= {key: value.float().numpy() for key, value in load_file(file).items()}
+    weights = reorder_recurrent(weights, config, architecture)
     experts = {}
     for layer in range(config["num_hidden_layers"]):
         experts |= gpt_oss_experts(weights, layer) if architecture == "gpt-oss" else merge_experts(weights, layer)
@@ -209,7 +215,7 @@ def llama3_factors(config: dict) -> np.ndarray:
 
 def type_of(name: str, value: np.ndarray, kind: str) -> str:
     """Vectors stay f32. Q4_K_M keeps value and down projections of some layers, and the head, in Q6_K (llama-quant.cpp)."""
-    if value.ndim == 1 or "ffn_gate_inp" in name or name.endswith(".bias"):
+    if value.ndim == 1 or "conv1d" in name or "ffn_gate_inp" in name or name.endswith(".bias"):
         return "F32"
     if kind == "MXFP4_MOE":
         return "MXFP4" if "_exps" in name else "F16"
@@ -244,7 +250,7 @@ def write(file: str, architecture: str, source: str | int, kind: str) -> None:
     writer.add_head_count_kv(config["num_key_value_heads"])
     writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
     writer.add_rope_freq_base(config["rope_theta"])
-    writer.add_rope_dimension_count(config["head_dim"])
+    writer.add_rope_dimension_count(int(config["head_dim"] * config.get("rope_parameters", {}).get("partial_rotary_factor", 1)))
     writer.add_key_length(config["head_dim"])
     writer.add_value_length(config["head_dim"])
     writer.add_vocab_size(config["vocab_size"])
@@ -285,6 +291,7 @@ def add_family(writer: gguf.GGUFWriter, architecture: str, config: dict) -> None
         writer.add_rope_scaling_orig_ctx_len(123)
     if "shared_expert_intermediate_size" in config:
         writer.add_expert_shared_feed_forward_length(config["shared_expert_intermediate_size"])
+    add_recurrent(writer, architecture, config)
     if architecture.startswith("gemma"):
         writer.add_sliding_window(config["sliding_window"])
         writer.add_final_logit_softcapping(config.get("final_logit_softcapping", 0.0))

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import torch
 import transformers
+from hybrids import HYBRID_SEEDS, HYBRIDS, draw_recurrent
 from safetensors.torch import save_file
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoConfig, AutoModelForCausalLM
@@ -28,6 +29,8 @@ CHAT_TEMPLATE = (
     "{% endfor %}{% if add_generation_prompt %}{{ '<|turn|>assistant\n' }}{% endif %}"
 )
 CORPUS = ["the cat and the dog sat in the garden and then they went to the other house", "over and over, the end"]
+
+RECURRENT_TYPES = {config["model_type"] for config, _, _ in HYBRIDS.values()}
 
 def make_tokenizer() -> Tokenizer:
     """Byte-level BPE: 256 bytes, 13 merges, three special tokens at the end."""
@@ -102,8 +105,18 @@ def weights_of(config: dict, seed: int) -> dict[str, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     tied = config["tie_word_embeddings"]
     names = sorted(name for name in model.state_dict() if not (tied and name == "lm_head.weight"))
-    family = config["model_type"][:5]
-    return {name: draw(model.state_dict()[name].shape, name, tied, generator, family) for name in names}
+    model_type = config["model_type"]
+
+    def drawn(name: str) -> torch.Tensor:
+        shape = model.state_dict()[name].shape
+        if model_type in RECURRENT_TYPES:
+            state = generator.get_state()
+            if (values := draw_recurrent(name, torch.randn(shape, generator=generator), model_type)) is not None:
+                return values
+            generator.set_state(state)
+        return draw(shape, name, tied, generator, model_type[:5])
+
+    return {name: drawn(name) for name in names}
 
 
 def hf_config(config: dict) -> transformers.PretrainedConfig:
@@ -222,7 +235,7 @@ def main() -> None:
         shutil.rmtree(OUT / "checkpoints" / name, ignore_errors=True)
         extra = {"attention_bias": True, "mlp_bias": True} if name == "llama2" else {}
         folder = OUT / "checkpoints" / name
-        stored[name] = save_checkpoint(folder, {**config, **extra}, dtype, shard_bytes, seed)
+        stored[name] = save_checkpoint(folder, {**config, **extra}, dtype, shard_bytes, HYBRID_SEEDS.get(name, seed))
         (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
     generator = torch.Generator().manual_seed(1)
     prompt = torch.randint(0, 256, (PROMPT_TOKENS,), generator=generator).tolist()

@@ -1,6 +1,7 @@
 """Configurations of the tiny checkpoints that `make-model-fixtures.py` makes, and the cases that it evaluates with them."""
 
 import torch
+from hybrids import HYBRIDS
 
 VOCAB, HIDDEN, INNER, PROMPT_TOKENS, LONG_PROMPT_TOKENS, GREEDY_TOKENS = 272, 64, 96, 24, 400, 64
 SPECIAL = ["<|begin|>", "<|end|>", "<|turn|>"]
@@ -152,6 +153,8 @@ CHECKPOINTS |= {
 }
 
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
+
+CHECKPOINTS |= HYBRIDS
 
 # case -> (checkpoint, changes of its config.json)
 CASES = {

@@ -1,11 +1,11 @@
 import { writeJson } from "../generator/json.js";
-import type { Json, JsonRecord, Message, Tool, ToolCall } from "../generator/task.js";
+import type { Json, JsonRecord, Message, TaskTool, TaskCall } from "../generator/task.js";
 
 export interface ModelAnswer {
   /** The text without surrounding space; empty when the server moved all of it into `calls`. */
   readonly content: string;
   /** Tool calls, whether the server parsed them or left them in the text. Undefined where one is malformed. */
-  readonly calls: readonly ToolCall[] | undefined;
+  readonly calls: readonly TaskCall[] | undefined;
   readonly promptTokens: number;
 }
 
@@ -52,7 +52,7 @@ export class ChatClient {
 
   async ask(
     messages: readonly Message[],
-    tools: readonly Tool[] | undefined,
+    tools: readonly TaskTool[] | undefined,
     maxTokens: number,
   ): Promise<ModelAnswer> {
     const response = await fetch(`${this.#url}/chat/completions`, {
@@ -80,7 +80,7 @@ export class ChatClient {
 
 type WireCalls = NonNullable<Completion["choices"][number]["message"]["tool_calls"]>;
 
-function readCalls(content: string, parsed: WireCalls): ToolCall[] | undefined {
+function readCalls(content: string, parsed: WireCalls): TaskCall[] | undefined {
   try {
     if (parsed.length > 0)
       return parsed.map((call) => ({

@@ -5,12 +5,12 @@ import type { Split } from "./split.js";
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 export type JsonRecord = { readonly [key: string]: Json };
 
-export interface ToolCall {
+export interface TaskCall {
   readonly name: string;
   readonly arguments: JsonRecord;
 }
 
-export interface Tool {
+export interface TaskTool {
   readonly type: "function";
   readonly function: { readonly name: string; readonly description: string; readonly parameters: JsonRecord };
 }
@@ -21,7 +21,7 @@ export type Message =
   | {
       readonly role: "assistant";
       readonly content: string;
-      readonly tool_calls?: readonly { readonly type: "function"; readonly function: ToolCall }[];
+      readonly tool_calls?: readonly { readonly type: "function"; readonly function: TaskCall }[];
     };
 
 /**
@@ -33,12 +33,12 @@ export interface GoldenCase {
   /** A finer label inside the task, such as the haystack's form. */
   readonly kind: string;
   readonly messages: readonly Message[];
-  readonly tools?: readonly Tool[];
+  readonly tools?: readonly TaskTool[];
   /** The text the answer must be grounded in, when the task has one. */
   readonly context: string | null;
   readonly gold: string;
   readonly schema?: JsonRecord;
-  readonly expectedCalls?: readonly ToolCall[];
+  readonly expectedCalls?: readonly TaskCall[];
 }
 
 export interface CaseSource {

@@ -43,6 +43,10 @@ test("what cannot be served ends with one line that names the cause and its code
       [["plan", truncated], /\[artifact_invalid\]/],
       [["plan", "nobody/nothing"], /HF_HUB_OFFLINE.*\[artifact_not_found\]/],
       [["plan", "nobody/nothing", "--api-price", "1/2"], /--rate.*\[invalid_option\]/],
+      [
+        ["plan", folder, "--hardware", "h100,l40s", "--rate", "2.5"],
+        /2 kinds of hardware need as many rates.*\[invalid_option\]/,
+      ],
       [["bench", "serve", "--base-url", "http://127.0.0.1:9"], /no server answers/],
       [["bench", "serve", "--dataset", "file"], /--dataset-path/],
     ] as const) {

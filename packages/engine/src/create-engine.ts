@@ -160,7 +160,8 @@ class StepEngine implements RunningEngine {
   }
 
   resetPrefixCache(): boolean {
-    return this.#parts.pool.reset();
+    const { pool, statePool } = this.#parts;
+    return pool.reset() && (statePool?.reset() ?? true);
   }
 
   checkIntegrity(): void {

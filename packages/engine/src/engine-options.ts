@@ -1,4 +1,4 @@
-import type { Backend, Program } from "@octavo/kernels";
+import type { Backend, Program, StateSpec } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import { type OptionsOf, type ResolvedOptions, resolveOptions } from "@octavo/protocol/options";
 import type { Engine } from "./api.js";
@@ -22,6 +22,8 @@ export interface EngineOptions extends OptionsOf<typeof schedulingOptions> {
   readonly eosTokenIds: readonly number[];
   /** Of the cache, which the engine creates and owns. */
   readonly kv: KvShape;
+  /** Slots of recurrent state, where the program keeps any; no more sequences run at once than there are slots. */
+  readonly states?: StateSpec | undefined;
   /** See `planKvCache`; must hold `maxModelLen` tokens. */
   readonly numBlocks: number;
   readonly blockSize: number;
@@ -73,6 +75,7 @@ export function resolveEngineOptions(options: EngineOptions): ResolvedEngineOpti
   const resolved: ResolvedEngineOptions = {
     ...options,
     ...scheduling,
+    maxNumSeqs: Math.min(scheduling.maxNumSeqs, options.states?.numSlots ?? Number.POSITIVE_INFINITY),
     longPrefillTokenThreshold: scheduling.longPrefillTokenThreshold ?? Math.ceil(maxNumBatchedTokens / 4),
     maxLongPartialPrefills: scheduling.maxLongPartialPrefills ?? (schedulingPolicy === "fair" ? 2 : 0),
     hooks: options.hooks ?? {},
@@ -81,6 +84,7 @@ export function resolveEngineOptions(options: EngineOptions): ResolvedEngineOpti
   if (resolved.maxLoras !== undefined) integer("max_loras", resolved.maxLoras, 1);
   if (resolved.speculation !== undefined)
     integer("num_speculative_tokens", resolved.speculation.numSpeculativeTokens, 1);
+  checkStates(resolved);
   const { maxModelLen, numBlocks, blockSize, enableChunkedPrefill } = resolved;
   if (numBlocks * blockSize < maxModelLen) {
     throw new OctavoError(
@@ -99,6 +103,19 @@ export function resolveEngineOptions(options: EngineOptions): ResolvedEngineOpti
     );
   }
   return resolved;
+}
+
+function checkStates({ states, speculation }: ResolvedEngineOptions): void {
+  if (states === undefined) return;
+  integer("the number of state slots", states.numSlots, 1);
+  const numDrafted = speculation?.numSpeculativeTokens ?? 0;
+  if (states.maxDraftTokens < numDrafted) {
+    throw new OctavoError(
+      "invalid_option",
+      `a slot of state has room for ${states.maxDraftTokens} draft tokens, fewer than num_speculative_tokens = ${numDrafted}.`,
+      { param: "num_speculative_tokens" },
+    );
+  }
 }
 
 function integer(param: string, value: number, min: number): void {

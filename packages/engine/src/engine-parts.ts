@@ -3,6 +3,7 @@ import { EvidenceLog } from "./evidence/evidence-log.js";
 import { FaultInjector } from "./faults/fault-injector.js";
 import { BlockPool } from "./kv-cache/block-pool.js";
 import { Scheduler } from "./scheduler/scheduler.js";
+import { SequenceStates } from "./scheduler/sequence-states.js";
 import { Speculation } from "./speculation/speculation.js";
 import type { ActiveRequest } from "./requests/active-request.js";
 import { AdmissionQueue } from "./admission/admission-queue.js";
@@ -16,6 +17,8 @@ import { RequestRegistry } from "./requests/request-registry.js";
 export interface EngineParts {
   readonly options: ResolvedEngineOptions;
   readonly pool: BlockPool;
+  /** Slots of recurrent state, as blocks; undefined where the model keeps none. */
+  readonly statePool: BlockPool | undefined;
   readonly cache: KvCache;
   readonly scheduler: Scheduler;
   readonly speculation: Speculation | undefined;
@@ -36,7 +39,9 @@ export function createEngineParts(options: ResolvedEngineOptions): EngineParts {
   const quarantine = new Quarantine(journal);
   const observers = new ObserverList();
   const pool = new BlockPool(numBlocks, blockSize);
-  const scheduler = new Scheduler(pool, { ...options, policy: options.schedulingPolicy });
+  const statePool = options.states && new BlockPool(options.states.numSlots, blockSize);
+  const states = statePool && new SequenceStates(statePool, blockSize, options.stateSnapshotInterval);
+  const scheduler = new Scheduler(pool, { ...options, policy: options.schedulingPolicy }, states);
   const queue = new AdmissionQueue<ActiveRequest>({
     maxRequests: options.maxQueuedRequests,
     maxTokens: options.maxQueuedTokens,
@@ -56,10 +61,16 @@ export function createEngineParts(options: ResolvedEngineOptions): EngineParts {
     observers.notify("onSettled", settled),
   );
   const faults = options.enableFaultInjection ? new FaultInjector(scheduler, requests, observers) : undefined;
-  const cache = backend.createKvCache({ ...options.kv, numBlocks, blockSize });
+  const cache = backend.createKvCache({
+    ...options.kv,
+    numBlocks,
+    blockSize,
+    ...(options.states !== undefined && { states: options.states }),
+  });
   return {
     options,
     pool,
+    statePool,
     cache,
     scheduler,
     speculation,

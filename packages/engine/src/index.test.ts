@@ -18,6 +18,7 @@ test("exports these values and no others", () => {
     "resolveSamplingParams",
     "schedulingPolicyNames",
     "supportedArchitectures",
+    "tool",
   ]);
 });
 

@@ -53,15 +53,18 @@ export {
   type SamplingInput,
 } from "./sampling/resolve-sampling-params.js";
 export { Generation } from "./llm/generation.js";
-export type { GeneratedSequence, GenerationResult } from "./llm/generation-result.js";
-export {
-  LLM,
-  type ChatOptions,
-  type Conversation,
-  type EmbedOptions,
-  type GenerateOptions,
-  type Prompt,
-} from "./llm/llm.js";
+export { tool, type Tool, type ToolCall, type ToolContext, type ToolInput } from "./chat/tool.js";
+export type { CheckedSchema, ValueSchema } from "./chat/schema.js";
+export type { GeneratedSequence, GenerationDelta, GenerationResult } from "./llm/generation-result.js";
+export { LLM } from "./llm/llm.js";
+export type {
+  ChatOptions,
+  Conversation,
+  EmbedOptions,
+  GenerateOptions,
+  ObjectResult,
+  Prompt,
+} from "./llm/call-options.js";
 export type { LoadOptions, LoadProgress } from "./llm/load-options.js";
 export { quantizationNames } from "@octavo/artifacts/quantization/quantization-names";
 export type {

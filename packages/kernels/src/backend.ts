@@ -30,6 +30,17 @@ export interface KvCacheSpec {
   readonly numKvHeads: number;
   readonly headDim: number;
   readonly dtype: KvDtype;
+  /** Absent where the program has no recurrent ops. */
+  readonly states?: StateSpec;
+}
+
+/** Slots of recurrent state, f32. A slot holds what all of a program's recurrent ops keep of one sequence. */
+export interface StateSpec {
+  readonly numSlots: number;
+  /** Tokens behind a slot's own that a step may compute and a later one take back. */
+  readonly maxDraftTokens: number;
+  /** Floats that each recurrent op keeps, as `stateWidths` gives them for as many draft tokens. */
+  readonly widths: readonly number[];
 }
 
 export interface BackendInfo {

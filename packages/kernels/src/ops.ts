@@ -24,7 +24,7 @@ export interface RopeSpec {
  * Of the gate, which then multiplies up. `clamped_swiglu` is GPT-OSS's: g sigmoid(1.702 g) (u + 1) with g = min(gate, 7) and u = up
  * within [-7, 7].
  */
-export type Activation = "silu" | "gelu" | "gelu_tanh" | "clamped_swiglu";
+export type Activation = "silu" | "gelu" | "gelu_tanh" | "clamped_swiglu" | "sigmoid" | "identity";
 
 export type PlainActivation = Exclude<Activation, "clamped_swiglu">;
 
@@ -122,6 +122,22 @@ export type Op =
     }
   /** Multiplies `on` by the logistic sigmoid of `in`, which is one column wide. */
   | { readonly op: "sigmoid_gate"; readonly in: BufferRef; readonly on: BufferRef }
+  /** on = activation(in) * on, of two equally wide. */
+  | {
+      readonly op: "gate";
+      readonly in: BufferRef;
+      readonly on: BufferRef;
+      readonly activation: Exclude<Activation, "clamped_swiglu">;
+    }
+  /** Runs of `run` columns of `in` go to `first` and `second` in turn. */
+  | {
+      readonly op: "split";
+      readonly in: BufferRef;
+      readonly first: BufferRef;
+      readonly second: BufferRef;
+      readonly run: number;
+    }
+  | RecurrentOp
   | { readonly op: "add"; readonly in: BufferRef; readonly out: BufferRef }
   | { readonly op: "scale"; readonly on: BufferRef; readonly factor: number }
   | {
@@ -142,6 +158,69 @@ export type Op =
       readonly in: BufferRef;
       readonly out: BufferRef;
     };
+
+/**
+ * An op that keeps something of every token of a sequence, in a slot of state (see `StateSpec`). `state` numbers the program's recurrent
+ * ops from 0.
+ */
+export type RecurrentOp =
+  | {
+      /** out[t] = activation(bias + sum over i of weight[channel][i] * in[t - taps + 1 + i]); zeros stand before the first token. */
+      readonly op: "convolution";
+      readonly state: number;
+      readonly in: BufferRef;
+      readonly out: BufferRef;
+      /** `[width, taps]` */
+      readonly weight: Vector;
+      readonly bias?: Vector;
+      readonly activation?: "silu";
+    }
+  | (Recurrence & {
+      /**
+       * The gated delta rule (arXiv 2412.06464). With q and k of each head normalised to length 1 and q divided by sqrt(keyDim), state
+       * S `[keyDim, valueDim]`, decay d = e^(-rate softplus(decay + stepBias)) and b = sigmoid(strength):
+       * S = d S + k (b (v - d S^T k))^T, out = S^T q.
+       */
+      readonly op: "gated_delta_rule";
+      readonly q: BufferRef;
+      readonly k: BufferRef;
+      readonly v: BufferRef;
+      /** Per head. */
+      readonly decay: BufferRef;
+      readonly strength: BufferRef;
+      /** Head h has key head h / (numHeads / numKeyHeads), or h % numKeyHeads. */
+      readonly keyHeads: "grouped" | "tiled";
+    })
+  | (Recurrence & {
+      /**
+       * Mamba-2's state space (arXiv 2405.21060). With the step s = softplus(step + stepBias) within its bounds and
+       * d = e^(-rate s): S = d S + b (s x)^T, out = S^T c + skip x.
+       */
+      readonly op: "state_space";
+      readonly c: BufferRef;
+      readonly b: BufferRef;
+      readonly x: BufferRef;
+      /** Per head. */
+      readonly step: BufferRef;
+      readonly skip: Vector;
+      readonly leastStep?: number;
+      readonly mostStep?: number;
+    });
+
+interface Recurrence {
+  readonly state: number;
+  readonly out: BufferRef;
+  readonly numHeads: number;
+  /** Divides numHeads. */
+  readonly numKeyHeads: number;
+  /** A multiple of 4. */
+  readonly keyDim: number;
+  readonly valueDim: number;
+  /** Per head; its rate is e^decayRate, or -decayRate. */
+  readonly decayRate: Vector;
+  readonly rateForm: "log" | "negative";
+  readonly stepBias: Vector;
+}
 
 export interface ProgramSpec {
   /** Widths of the activation buffers. */

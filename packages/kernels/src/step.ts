@@ -59,6 +59,27 @@ export type OutputRow =
   /** The normalised hidden state (embeddings). */
   | { readonly kind: "hidden" };
 
+/**
+ * What a step does with slots of recurrent state. A sequence starts from the state in `sources`, which stands for its first `starts`
+ * tokens; what it computed since, at most the cache's `maxDraftTokens`, is kept beside it. Its own slot then stands for `ends` tokens:
+ * what the step computes behind them may be taken back. Arrays may be longer than `numSequences` says.
+ */
+export interface StepStates {
+  /** `[numSequences]`, the slot of each sequence; no two are equal. */
+  readonly slots: Int32Array;
+  /** `[numSequences]`, its own slot, or one that nothing writes in this step; -1 for a sequence that starts from nothing. */
+  readonly sources: Int32Array;
+  /** `[numSequences]` */
+  readonly starts: Int32Array;
+  readonly ends: Int32Array;
+  /** `[numSequences + 1]`, of the arrays below. */
+  readonly snapshotStarts: Int32Array;
+  /** Ascending within a sequence, above its `starts` and at most its `ends`: after so many tokens its state is copied... */
+  readonly snapshotPositions: Int32Array;
+  /** ...into this slot. */
+  readonly snapshotSlots: Int32Array;
+}
+
 /** One step. Arrays may be longer than the counts say; the caller leaves them alone until the step resolves. */
 export interface StepPlan {
   readonly numTokens: number;
@@ -76,6 +97,8 @@ export interface StepPlan {
   readonly blockTableStarts: Int32Array;
   /** `[numSequences]`, the adapter of each sequence, made for this program; absent when none has one. */
   readonly adapters?: readonly (Adapter | undefined)[];
+  /** Needed where the program has recurrent ops. */
+  readonly states?: StepStates;
   /** Token index of each output row, ascending; a token may stand more than once. */
   readonly outputTokens: Int32Array;
   readonly outputs: readonly OutputRow[];

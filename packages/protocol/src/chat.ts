@@ -29,9 +29,19 @@ export const chatPromptFields = {
   ...mediaFields,
 } as const;
 
+const namedFunction = z.object({ type: z.literal("function"), function: z.object({ name: z.string() }) });
+
 const toolChoice = z.union([
   z.enum(["none", "auto", "required"]),
-  z.object({ type: z.literal("function"), function: z.object({ name: z.string() }) }),
+  namedFunction,
+  /** Only these may be called; the others stay in the prompt, whose beginning remains the same for the cache. */
+  z.object({
+    type: z.literal("allowed_tools"),
+    allowed_tools: z.object({
+      mode: z.enum(["auto", "required"]),
+      tools: listOf(namedFunction, { min: 1, max: requestLimits.tools }),
+    }),
+  }),
 ]);
 
 export const chatCompletionRequest = z.object({

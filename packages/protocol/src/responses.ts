@@ -86,9 +86,16 @@ const functionTool = z.object({
   defer_loading: unsupported("this server has no tool search", isFalse),
 });
 
+const namedFunction = z.object({ type: z.literal("function"), name: z.string() });
+
 const toolChoice = z.union([
   z.enum(["none", "auto", "required"]),
-  z.object({ type: z.literal("function"), name: z.string() }),
+  namedFunction,
+  z.object({
+    type: z.literal("allowed_tools"),
+    mode: z.enum(["auto", "required"]),
+    tools: listOf(namedFunction, { min: 1, max: requestLimits.tools }),
+  }),
 ]);
 
 const verbosity = unsupported("these models have no such setting", (value) => value === "medium");

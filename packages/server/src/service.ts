@@ -27,7 +27,7 @@ import type { Registry } from "@octavo/tracing/prometheus";
 import type { TenantResolver } from "./tenants/tenant-resolver.js";
 import { servedNames } from "./served-names.js";
 import { serverVersion } from "./version.js";
-import { invalidField, unsupportedField } from "./generation/refusal.js";
+import { invalidField, unsupportedField } from "@octavo/protocol/refusal";
 
 /** The model, or one of its adapters. */
 export interface ServedModel {

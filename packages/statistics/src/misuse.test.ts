@@ -89,9 +89,6 @@ for (const name of [
   "chiSquareCdf",
   "chiSquareQuantile",
   "regularizedIncompleteGamma",
-  "poissonCdf",
-  "poissonPmf",
-  "poissonTail",
   "lnChoose",
   "requestsForQuantileBound",
   "signTest",
@@ -101,8 +98,6 @@ for (const name of [
 for (const name of [
   "betaCdf",
   "betaQuantile",
-  "fCdf",
-  "fQuantile",
   "regularizedIncompleteBeta",
   "binomialCdf",
   "binomialPmf",
@@ -113,19 +108,11 @@ for (const name of [
 ] as const) {
   neverLeaks(name, [hostile, hostile, hostile], functions[name]);
 }
-for (const name of ["holm", "hochberg", "hommel", "benjaminiHochberg"] as const) {
-  neverLeaks(name, [fc.array(share, { maxLength: 6 })], functions[name]);
-}
-for (const name of ["mean", "variance", "dispersionTest", "blockLengthFor"] as const) {
+neverLeaks("holm", [fc.array(share, { maxLength: 6 })], s.holm);
+for (const name of ["mean", "variance"] as const) {
   neverLeaks(name, [sample], functions[name]);
 }
-for (const name of [
-  "kolmogorovSmirnov",
-  "wasserstein",
-  "spearman",
-  "chiSquareHomogeneity",
-  "populationStability",
-] as const) {
+for (const name of ["kolmogorovSmirnov", "wasserstein"] as const) {
   neverLeaks(name, [sample, sample], (a: number[], b: number[]): unknown => functions[name](a, b));
 }
 neverLeaks("wassersteinOfCounts", [sample, sample, sample], (values: number[], a: number[], b: number[]) =>
@@ -138,27 +125,12 @@ neverLeaks("welchTTest", [sample, sample, alternative], (a, b, side: s.Alternati
 neverLeaks("pairedTTest", [sample, share], (a: number[], confidence: number) =>
   s.pairedTTest(a, { confidence }),
 );
-neverLeaks("wilcoxonSignedRank", [sample, alternative], s.wilcoxonSignedRank);
-neverLeaks("mannWhitney", [sample, sample, alternative], s.mannWhitney);
-neverLeaks("permutationTest", [sample, sample, count], (a: number[], b: number[], resamples: number) =>
-  s.permutationTest(a, b, { resamples }),
-);
-neverLeaks("signFlipTest", [sample, count], (a: number[], resamples: number) =>
-  s.signFlipTest(a, { resamples }),
-);
 neverLeaks("meanInterval", [sample, share], s.meanInterval);
 neverLeaks("quantile", [sample, share], s.quantile);
 neverLeaks("quantileInterval", [sample, share, share], s.quantileInterval);
 neverLeaks("quantileBound", [sample, share, share], s.quantileBound);
 neverLeaks("tailMean", [sample, share], (a: number[], level: number) => s.tailMean(a, level));
 neverLeaks("newcombeDifference", [proportion, proportion, share], s.newcombeDifference);
-neverLeaks("fisherExact", [proportion, proportion], s.fisherExact);
-neverLeaks(
-  "poissonRateRatio",
-  [count, hostile, count, hostile, share],
-  (a: number, x: number, b: number, y: number, c: number) =>
-    s.poissonRateRatio({ count: a, exposure: x }, { count: b, exposure: y }, c),
-);
 neverLeaks("mcnemarExact", [table, alternative], s.mcnemarExact);
 neverLeaks(
   "mcnemarNonInferiority",
@@ -168,9 +140,6 @@ neverLeaks(
 neverLeaks("pairedDifference", [table, share], s.pairedDifference);
 neverLeaks("nonInferiority", [hostile, hostile, hostile], (low: number, high: number, margin: number) =>
   s.nonInferiority({ interval: [low, high], margin }),
-);
-neverLeaks("blockBootstrap", [sample, count], (values: number[], length: number) =>
-  s.blockBootstrap(values, length, { resamples: 50 }),
 );
 neverLeaks(
   "twoSampleBootstrap",
@@ -222,12 +191,6 @@ neverLeaks(
 neverLeaks("detectableDifference", [count, share], (pairs: number, discordance: number) =>
   s.detectableDifference({ pairs, discordance }),
 );
-neverLeaks("sampleSizeTwoProportions", [share, share], (first: number, second: number) =>
-  s.sampleSizeTwoProportions({ first, second }),
-);
-neverLeaks("sampleSizeTwoMeans", [hostile, hostile], (difference: number, standardDeviation: number) =>
-  s.sampleSizeTwoMeans({ difference, standardDeviation }),
-);
 neverLeaks(
   "cohenKappa",
   [fc.array(fc.array(count, { maxLength: 3 }), { maxLength: 3 }), share],
@@ -253,7 +216,6 @@ neverLeaks(
   (outcomes: number[], predictors: number[][], owners: number[]) =>
     s.clusterRobustRegression({ outcomes, predictors, names: ["x"], clusters: owners }),
 );
-neverLeaks("binCounts", [sample, sample], s.binCounts);
 
 test("what is wrong is named", () => {
   assert.throws(() => s.meanInterval([1, Number.NaN]), {
@@ -284,9 +246,6 @@ test("what is too little or too uniform is undefined, not invented", () => {
   assert.equal(s.welchTTest([1, 1], [2, 2]).pValue, undefined);
   assert.equal(s.welchTTest([1], [2, 3]).pValue, undefined);
   assert.equal(s.pairedTTest([0.5]).interval, undefined);
-  assert.equal(s.wilcoxonSignedRank([0, 0]).pValue, undefined);
-  assert.equal(s.mannWhitney([2, 2], [2]).pValue, undefined);
-  assert.equal(s.spearman([1, 1, 1, 1], [1, 2, 3, 4]).estimate, undefined);
   assert.equal(s.variance([3]), undefined);
   assert.equal(s.randomEffects([{ effect: 1, variance: 2 }]).interval, undefined);
   assert.deepEqual(s.wilsonInterval(0, 0), [0, 1]);

@@ -60,25 +60,19 @@ const simulated = [
   "Random",
   "WeightedClusters",
   "balancedAccuracy",
-  "blockBootstrap",
-  "blockLengthFor",
   "clusterBootstrap",
   "correctedRate",
-  "permutationTest",
-  "signFlipTest",
   "twoSampleBootstrap",
 ];
 /** Thin, and tested by hand. */
 const byHand = [
   "agreementTable",
-  "binCounts",
   "detectableDifference",
   "mean",
   "midranks",
   "minimumClusters",
   "nonInferiority",
   "quantileBound",
-  "sampleSizeTwoMeans",
   "sortedQuantile",
   "wassersteinOfCounts",
 ];

@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 import statsmodels
 
-from agreement import agreement, counts, several_tests
+from agreement import agreement, counts, receiver_operating_characteristic, several_tests
 from cases import cases
 from distributions import distributions
 from proportions import proportions
@@ -26,6 +26,7 @@ means_and_ranks(np.random.default_rng(7))
 several_tests()
 counts()
 agreement(np.random.default_rng(11))
+receiver_operating_characteristic()
 regression(np.random.default_rng(13))
 sequential()
 planning()

@@ -18,8 +18,6 @@ def proportions():
         interval = confint_proportions_2indep(a, n, b, m, compare="diff", method="newcomb", alpha=0.05)
         case("newcombeDifference", [{"successes": a, "trials": n}, {"successes": b, "trials": m}],
              {"estimate": a / n - b / m, "interval": interval})
-        case("fisherExact", [{"successes": a, "trials": n}, {"successes": b, "trials": m}],
-             {"pValue": stats.fisher_exact([[a, n - a], [b, m - b]]).pvalue})
     tables = [(36, 2, 12, 0), (20, 12, 2, 16), (180, 5, 3, 12), (0, 4, 1, 0), (30, 0, 0, 5), (0, 0, 9, 1), (900, 40, 25, 35)]
     for both, lost, gained, neither in tables:
         table = {"both": both, "lost": lost, "gained": gained, "neither": neither}

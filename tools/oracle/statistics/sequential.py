@@ -58,10 +58,6 @@ def planning():
         short = 0.5 - m / (2 * q - m) * (z(0.975) ** 2 - 1) / 6
         case("pairsForNonInferiority", [{"discordance": f, "margin": m, "difference": d, "power": 0.9}],
              next(n for n in itertools.count(1) if n * (m + d) - short >= math.sqrt(n) * needed))
-    for p, q in [(0.9, 0.88), (0.6, 0.75), (0.01, 0.03)]:
-        m = (p + q) / 2
-        root = z(0.975) * math.sqrt(2 * m * (1 - m)) + z(0.8) * math.sqrt(p * (1 - p) + q * (1 - q))
-        case("sampleSizeTwoProportions", [{"first": p, "second": q}], math.ceil((root / (p - q)) ** 2))
     for level, confidence in [(0.99, 0.975), (0.99, 0.95), (0.95, 0.975), (0.5, 0.9), (0.05, 0.975)]:
         far = max(level, 1 - level)
         case("requestsForQuantileBound", [level, confidence], next(n for n in range(1, 10000) if 1 - far**n >= confidence))

@@ -1,13 +1,13 @@
 import { drawChatTurn, unknownTurn } from "../chat/chat.js";
 import { writeJson } from "../json.js";
-import type { GoldenCase, CaseSource, JsonRecord, Message, TaskFamily, Tool, ToolCall } from "../task.js";
+import type { GoldenCase, CaseSource, JsonRecord, Message, TaskFamily, TaskTool, TaskCall } from "../task.js";
 import { type ToolPlan, catalog } from "./catalog.js";
 import { type Chain, chains } from "./chains.js";
 import { describeTool, drawValues, fill, inventTool, markup } from "./tool-schema.js";
 
 const user = (content: string): Message => ({ role: "user", content });
 const result = (value: JsonRecord): Message => ({ role: "tool", content: writeJson(value) });
-const calling = (calls: readonly ToolCall[]): Message => ({
+const calling = (calls: readonly TaskCall[]): Message => ({
   role: "assistant",
   content: "",
   tool_calls: calls.map((call) => ({ type: "function", function: call })),
@@ -17,7 +17,7 @@ export const noToolAnswer = "None of my tools can do that.";
 
 interface Request {
   readonly plan: ToolPlan;
-  readonly call: ToolCall;
+  readonly call: TaskCall;
   readonly text: string;
 }
 
@@ -38,7 +38,7 @@ function request(plan: ToolPlan, source: CaseSource): Request {
 }
 
 /** The tools in use among up to four that are not, in random order. */
-function offer(used: readonly ToolPlan[], source: CaseSource): Tool[] {
+function offer(used: readonly ToolPlan[], source: CaseSource): TaskTool[] {
   const plans = [...used];
   const others = source.random.int(used.length === 0 ? 1 : 0, 4);
   for (let i = 0; i < others; i++)
@@ -54,8 +54,8 @@ function offer(used: readonly ToolPlan[], source: CaseSource): Tool[] {
 function callCase(
   kind: string,
   messages: readonly Message[],
-  tools: readonly Tool[],
-  calls: readonly ToolCall[],
+  tools: readonly TaskTool[],
+  calls: readonly TaskCall[],
 ): GoldenCase {
   return {
     task: "tools",
@@ -71,7 +71,7 @@ function callCase(
 function answerCase(
   kind: string,
   messages: readonly Message[],
-  tools: readonly Tool[],
+  tools: readonly TaskTool[],
   gold: string,
 ): GoldenCase {
   return { task: "tools", kind, messages, tools, context: null, gold, expectedCalls: [] };
@@ -139,7 +139,7 @@ function parallel(source: CaseSource): GoldenCase {
   if (random.chance(0.7)) return callCase("parallel", messages, tools, calls);
   const values = plans.map((plan) => drawValues(plan.results, source));
   const answer = plans
-    .map((plan, i) => fill(plan.answer, { ...(calls[i] as ToolCall).arguments, ...values[i] }))
+    .map((plan, i) => fill(plan.answer, { ...(calls[i] as TaskCall).arguments, ...values[i] }))
     .join(" ");
   return answerCase("parallel-answer", [...messages, calling(calls), ...values.map(result)], tools, answer);
 }
@@ -156,7 +156,7 @@ function chained(source: CaseSource): GoldenCase {
     [chain.fills]: firstResults[chain.from] ?? null,
   };
   const secondResults = drawValues(second.results, source);
-  const calls: [ToolCall, ToolCall] = [
+  const calls: [TaskCall, TaskCall] = [
     { name: first.name, arguments: firstValues },
     { name: second.name, arguments: secondValues },
   ];

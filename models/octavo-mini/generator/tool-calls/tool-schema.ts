@@ -1,9 +1,9 @@
-import type { CaseSource, JsonRecord, Tool, ToolCall } from "../task.js";
+import type { CaseSource, JsonRecord, TaskTool, TaskCall } from "../task.js";
 import type { ToolPlan } from "./catalog.js";
 import { type ParameterKind, type ParameterPlan, drawParameter } from "./parameters.js";
 import { writeJson } from "../json.js";
 
-export function describeTool(plan: ToolPlan): Tool {
+export function describeTool(plan: ToolPlan): TaskTool {
   const properties = Object.fromEntries(
     plan.parameters.map((parameter) => [parameter.name, parameterSchema(parameter)]),
   );
@@ -45,7 +45,7 @@ export function fill(template: string, values: JsonRecord): string {
   });
 }
 
-export function markup(call: ToolCall): string {
+export function markup(call: TaskCall): string {
   return `<tool_call>\n${writeJson({ name: call.name, arguments: call.arguments })}\n</tool_call>`;
 }
 

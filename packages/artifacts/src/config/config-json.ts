@@ -25,7 +25,8 @@ export function readConfigJson(path: string, json: unknown, dtype: ModelConfig["
   const maxPositionEmbeddings = config.max_position_embeddings ?? defaults.maxPositionEmbeddings;
   const layered = config.rope_parameters ?? undefined;
   const rope = layered?.full_attention ?? layered ?? config.rope_scaling ?? undefined;
-  const partial = rope?.partial_rotary_factor ?? config.partial_rotary_factor ?? 1;
+  const partial =
+    rope?.partial_rotary_factor ?? config.partial_rotary_factor ?? defaults.partialRotaryFactor ?? 1;
   const scaling = readRopeScaling(path, rope, maxPositionEmbeddings, config.original_max_position_embeddings);
   const bias = (rule: boolean | "config", given: boolean | null | undefined): boolean =>
     rule === "config" ? (given ?? false) : rule;

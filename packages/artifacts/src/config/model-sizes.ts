@@ -75,6 +75,15 @@ export function checkModelConfig(path: string, config: ModelConfig): ModelConfig
       `says of ${config.layersWithoutRope.length} layers whether they rotate, but has ${config.numLayers}`,
     );
   }
+  const { recurrence } = config;
+  if (recurrence !== undefined && recurrence.layers.length !== config.numLayers) {
+    throw artifactInvalid(
+      path,
+      `gives ${recurrence.layers.length} layer types for ${config.numLayers} layers`,
+    );
+  }
+  if (recurrence?.layers.includes(false) === false)
+    throw artifactInvalid(path, "has no layer with attention, which Octavo's cache is built around");
   if (config.slidingWindows.length !== config.numLayers) {
     throw artifactInvalid(
       path,

@@ -32,6 +32,7 @@ const expected: readonly (readonly [modelType: string, config: object, layers: s
   ["qwen2_moe", late, "sfsfffff"],
   ["qwen3_moe", {}, "ffffffff"],
   ["qwen3_moe", late, "ssssssss"],
+  ["qwen3_5_text", used, "ffffffff"],
   ["gemma", used, "ffffffff"],
   ["gemma2", {}, "sfsfsfsf"],
   ["gemma2", pattern, "sfsfsfsf"],

@@ -9,7 +9,7 @@ const globalNames: Readonly<Record<string, string>> = {
   "output.weight": "lm_head.weight",
 };
 
-/** Names within a layer; a `*` stands for the expert's index, in tensors that hold those of all experts. */
+/** Names within a layer, without `.weight` and `.bias`, or with `=` in front in full; a `*` stands for the expert's index, in tensors that hold those of all experts. */
 export type LayerNames = Readonly<Record<string, string>>;
 
 /** Of decoder-only models of the Llama layout. */
@@ -62,9 +62,12 @@ export function expertLayerNames({ router, expert, shared }: ExpertNames): Layer
 /** The Hugging Face name; undefined for a tensor the architecture does not have. */
 export function huggingFaceName(name: string, layerNames: LayerNames = llamaLayerNames): string | undefined {
   if (Object.hasOwn(globalNames, name)) return globalNames[name];
-  const match = /^blk\.(0|[1-9]\d{0,4})\.([a-z_]+)\.(weight|bias)$/.exec(name);
-  if (match === null) return undefined;
-  const [, layer, part = "", kind] = match;
+  const whole = /^blk\.(0|[1-9]\d{0,4})\.([a-z_\d.]+)$/.exec(name);
+  if (whole === null) return undefined;
+  const [, layer, rest = ""] = whole;
+  const exact = Object.hasOwn(layerNames, `=${rest}`) ? layerNames[`=${rest}`] : undefined;
+  if (exact !== undefined) return `model.layers.${layer}.${exact}`;
+  const [, part = "", kind] = /^([a-z_\d]+)\.(weight|bias)$/.exec(rest) ?? [];
   const mapped = Object.hasOwn(layerNames, part) ? layerNames[part] : undefined;
   return mapped === undefined ? undefined : `model.layers.${layer}.${mapped}.${kind}`;
 }
@@ -82,6 +85,9 @@ export function ggufPlace(
   layerNames: LayerNames = llamaLayerNames,
 ): GgufPlace | undefined {
   for (const [gguf, name] of Object.entries(globalNames)) if (name === huggingFace) return { name: gguf };
+  const [, ofLayer, rest] = /^model\.layers\.(\d+)\.(.+)$/.exec(huggingFace) ?? [];
+  for (const [gguf, name] of Object.entries(layerNames))
+    if (gguf.startsWith("=") && name === rest) return { name: `blk.${ofLayer}.${gguf.slice(1)}` };
   const match = /^model\.layers\.(\d+)\.(.+)\.(weight|bias)$/.exec(huggingFace);
   if (match === null) return undefined;
   const [, layer, part = "", kind] = match;
@@ -106,9 +112,14 @@ export const ropeFactorNames = {
   short: "rope_factors_short.weight",
 } as const;
 
-/** Written by converters of 2023; the values are those the rotary embedding computes anyway. */
+/**
+ * Layers that predict further tokens, which are not run; and what converters of 2023 wrote, whose values are those the rotary embedding
+ * computes anyway.
+ */
 export function isIgnoredGgufTensor(name: string): boolean {
   return (
-    /^(?:blk\.\d+\.)?attn_rot_embd(?:\.weight)?$/.test(name) || /^blk\.\d+\.rope_freqs\.weight$/.test(name)
+    /^blk\.\d+\.nextn\./.test(name) ||
+    /^(?:blk\.\d+\.)?attn_rot_embd(?:\.weight)?$/.test(name) ||
+    /^blk\.\d+\.rope_freqs\.weight$/.test(name)
   );
 }

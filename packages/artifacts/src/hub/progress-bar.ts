@@ -20,7 +20,12 @@ export function createProgressBar(
   let drawn = false;
   return (progress) => {
     const isCached = progress.receivedBytes === progress.presentBytes && !drawn;
-    if (isCached && (progress.done || progress.receivedBytes >= progress.totalBytes)) return;
+    // Files are found one by one: until a byte was fetched, what is there says nothing of how much is missing.
+    if (
+      isCached &&
+      (progress.presentBytes > 0 || progress.done || progress.receivedBytes >= progress.totalBytes)
+    )
+      return;
     if (stream.isTTY === true) {
       drawn = true;
       stream.write(`\r${terminalLine(progress, stream.columns ?? 80)}\u001B[K${progress.done ? "\n" : ""}`);

@@ -1,5 +1,6 @@
 import type { BufferRef } from "@octavo/kernels";
 import { type ExpertNames, expertBuffers, mixtureOfExperts } from "./mixture-of-experts.js";
+import type { LayerMixer } from "./recurrent-layers.js";
 import { ropeSpec } from "./rope.js";
 import type { ModelPlan } from "./model-plan.js";
 import type { ProgramBuilder } from "./program-builder.js";
@@ -15,6 +16,8 @@ interface DecoderBuffers {
   /** q, k and v side by side. */
   readonly qkv: BufferRef;
   readonly attended: BufferRef;
+  /** Of heads with a gate: q and gate of each head in turn, and the gates. */
+  readonly gatedQuery?: { readonly both: BufferRef; readonly gate: BufferRef };
   /** gate and up side by side. */
   readonly gateUp: BufferRef;
   readonly activated: BufferRef;
@@ -54,6 +57,8 @@ interface LayerBlocks {
   experts(names: ExpertNames): void;
   /** Attention and gated MLP of one input, `input_layernorm` before; both add to the stream (Cohere). */
   parallel(): void;
+  /** A block of a family's own. Default norm: `input_layernorm` before. */
+  mixer(mix: LayerMixer, norms?: BlockNorms): void;
 }
 
 /**
@@ -63,6 +68,8 @@ interface LayerBlocks {
 export function decoder(
   builder: ProgramBuilder,
   layer: (blocks: LayerBlocks, index: number) => void,
+  /** `hasGatedHeads`: each head's q is followed by a gate, by whose sigmoid what the head attends to is multiplied (Qwen3-Next). */
+  { hasGatedHeads = false }: { readonly hasGatedHeads?: boolean } = {},
 ): ModelPlan {
   const { config } = builder;
   const { hiddenSize, vocabSize, headDim } = config;
@@ -72,6 +79,12 @@ export function decoder(
     update: builder.buffer(hiddenSize),
     qkv: builder.buffer((config.numHeads + 2 * config.numKvHeads) * headDim),
     attended: builder.buffer(config.numHeads * headDim),
+    ...(hasGatedHeads && {
+      gatedQuery: {
+        both: builder.buffer(2 * config.numHeads * headDim),
+        gate: builder.buffer(config.numHeads * headDim),
+      },
+    }),
     gateUp: builder.buffer(2 * config.intermediateSize),
     activated: builder.buffer(config.intermediateSize),
   };
@@ -86,6 +99,8 @@ export function decoder(
 
   let pendingUpdate = false;
   let second: BufferRef | undefined;
+  /** Attention layers so far: the cache keeps keys and values of those alone. */
+  let cacheLayer = 0;
   /** What the block reads. Its update joins the residual stream when the next block begins. */
   const enter = (normName: string | undefined): BufferRef => {
     if (normName === undefined) {
@@ -111,7 +126,8 @@ export function decoder(
       {
         attention: (options = {}) => {
           const { before, after } = options.norms ?? { before: "input_layernorm" };
-          attention(builder, buffers, enter(named(before)), index, options);
+          attention(builder, buffers, enter(named(before)), { layer: index, cacheLayer }, options);
+          cacheLayer += 1;
           leave(named(after));
         },
         gatedMlp: (options = {}) => {
@@ -127,11 +143,16 @@ export function decoder(
         },
         parallel: () => {
           const input = enter(named("input_layernorm"));
-          attention(builder, buffers, input, index, {});
+          attention(builder, buffers, input, { layer: index, cacheLayer }, {});
+          cacheLayer += 1;
           second ??= builder.buffer(hiddenSize);
           gatedMlp(builder, { ...buffers, update: second }, input, index, {});
           builder.add({ op: "add", in: second, out: buffers.update });
           leave(undefined);
+        },
+        mixer: (mix, { before, after } = { before: "input_layernorm" }) => {
+          mix(enter(named(before)), buffers.update, index);
+          leave(named(after));
         },
       },
       index,
@@ -164,7 +185,7 @@ function attention(
   builder: ProgramBuilder,
   buffers: DecoderBuffers,
   input: BufferRef,
-  layer: number,
+  { layer, cacheLayer }: { readonly layer: number; readonly cacheLayer: number },
   options: AttentionOptions,
 ): void {
   const { config } = builder;
@@ -178,13 +199,20 @@ function attention(
   const v: BufferRef = { buffer, column: qWidth + kvWidth, width: kvWidth };
 
   const bias = options.qkvBias ?? config.attentionBias;
-  const separate = [
-    { name: `${name}.q_proj`, rows: qWidth, bias },
+  const keysAndValues = [
     { name: `${name}.k_proj`, rows: kvWidth, bias },
     { name: `${name}.v_proj`, rows: kvWidth, bias },
   ];
-  const fused = [{ name: `${name}.qkv_proj`, rows: qWidth + 2 * kvWidth, bias }];
-  builder.project(input, options.isFused === true ? fused : separate, hiddenSize, buffers.qkv);
+  const { gatedQuery } = buffers;
+  if (gatedQuery !== undefined) {
+    builder.project(input, [{ name: `${name}.q_proj`, rows: 2 * qWidth, bias }], hiddenSize, gatedQuery.both);
+    builder.add({ op: "split", in: gatedQuery.both, first: q, second: gatedQuery.gate, run: headDim });
+    builder.project(input, keysAndValues, hiddenSize, { ...buffers.qkv, column: qWidth });
+  } else {
+    const separate = [{ name: `${name}.q_proj`, rows: qWidth, bias }, ...keysAndValues];
+    const fused = [{ name: `${name}.qkv_proj`, rows: qWidth + 2 * kvWidth, bias }];
+    builder.project(input, options.isFused === true ? fused : separate, hiddenSize, buffers.qkv);
+  }
   const { queryKeyNorm } = options;
   if (queryKeyNorm !== undefined) {
     builder.norm(`${name}.q_norm.weight`, q, q, queryKeyNorm === "head" ? { groupSize: headDim } : {});
@@ -212,7 +240,7 @@ function attention(
     k,
     v,
     out: buffers.attended,
-    layer,
+    layer: cacheLayer,
     numHeads,
     numKvHeads,
     headDim,
@@ -221,6 +249,8 @@ function attention(
     ...(slidingWindow !== undefined && { slidingWindow }),
     ...(options.sinks === true && { sinks: builder.vector(`${name}.sinks`, numHeads) }),
   });
+  if (gatedQuery !== undefined)
+    builder.add({ op: "gate", in: gatedQuery.gate, on: buffers.attended, activation: "sigmoid" });
   builder.project(
     buffers.attended,
     [

@@ -44,6 +44,8 @@ export interface ModelConfig {
   readonly layersWithoutRope?: readonly boolean[];
   /** Mixtures of experts alone. */
   readonly experts?: ExpertsConfig;
+  /** Models some of whose layers keep a state of fixed size alone. */
+  readonly recurrence?: RecurrenceConfig;
   /** The checkpoint's own dtype. */
   readonly dtype: "f32" | "f16" | "bf16" | "quantized";
   readonly bosTokenId: number | undefined;
@@ -74,6 +76,24 @@ export interface ExpertsConfig {
   readonly sharedIntermediateSize?: number;
   /** True for layers with a dense MLP of `ModelConfig.intermediateSize`. */
   readonly denseLayers: readonly boolean[];
+}
+
+export type RecurrenceConfig = GatedDeltaConfig;
+
+/** Gated DeltaNet layers. */
+export interface GatedDeltaConfig {
+  readonly kind: "gated_delta_rule";
+  /** True for the layers that have it in place of attention. */
+  readonly layers: readonly boolean[];
+  /** Tokens that the convolution of q, k and v sees. */
+  readonly taps: number;
+  readonly numKeyHeads: number;
+  readonly numHeads: number;
+  readonly keyDim: number;
+  readonly valueDim: number;
+  /** `tiled` and `negative` in GGUF files, whose converter orders the heads for broadcasting and applies -exp to the decay rates. */
+  readonly keyHeads: "grouped" | "tiled";
+  readonly rateForm: "log" | "negative";
 }
 
 export interface RopeConfig {

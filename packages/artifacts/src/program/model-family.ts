@@ -51,6 +51,8 @@ export interface ConfigDefaults {
   readonly ropeTheta?: number;
   /** Absent: 1e-6. */
   readonly rmsNormEps?: number;
+  /** Rotated share of each head. Absent: 1. */
+  readonly partialRotaryFactor?: number;
   /** Absent: silu. */
   readonly hiddenActivation?: string;
   readonly tieWordEmbeddings?: boolean;

@@ -1,4 +1,4 @@
-import type { BufferRef, ExpertWeights, Matrix, Op, ProgramSpec, Vector } from "@octavo/kernels";
+import type { BufferRef, ExpertWeights, Matrix, Op, ProgramSpec, RecurrentOp, Vector } from "@octavo/kernels";
 import type { TensorInfo } from "../checkpoint/checkpoint.js";
 
 /**
@@ -64,4 +64,7 @@ type Planned<T> = T extends unknown ? { readonly [K in keyof T]: PlannedField<T[
 
 export type PlannedExpert = Planned<ExpertWeights>;
 export type PlannedOp = Planned<Op>;
+/** An op that keeps state, before it is numbered. */
+export type PlannedRecurrence = WithoutState<Planned<RecurrentOp>>;
+type WithoutState<T> = T extends unknown ? Omit<T, "state"> : never;
 export type PlannedHead = Planned<ProgramSpec["head"]>;

@@ -12,6 +12,7 @@ import type {
   PlannedExpert,
   PlannedHead,
   PlannedOp,
+  PlannedRecurrence,
   VectorPlan,
 } from "./model-plan.js";
 
@@ -38,6 +39,7 @@ export class ProgramBuilder {
   readonly #used = new Set<string>();
   readonly #adaptable = new Map<string, AdaptableModule>();
   #numSites = 0;
+  #numRecurrent = 0;
 
   /** @param tensors absent: plans with placeholder tensors in bf16, for sizes alone */
   constructor(config: ModelConfig, tensors?: ReadonlyMap<string, TensorInfo>) {
@@ -53,6 +55,12 @@ export class ProgramBuilder {
 
   add(op: PlannedOp): void {
     this.#ops.push(op);
+  }
+
+  /** Records an op that keeps state, under the next number. */
+  addRecurrent(op: PlannedRecurrence): void {
+    this.add({ ...op, state: this.#numRecurrent });
+    this.#numRecurrent += 1;
   }
 
   has(name: string): boolean {
@@ -90,18 +98,32 @@ export class ProgramBuilder {
     });
   }
 
+  /** The weights of a convolution of each channel by itself, `[channels, 1, taps]` or, in GGUF, `[channels, taps]`. */
+  convolution(name: string, channels: number, taps: number): VectorPlan {
+    const shape = this.find(name)?.shape.length === 2 ? [channels, taps] : [channels, 1, taps];
+    return {
+      kind: "vector",
+      length: channels * taps,
+      sources: [this.#floats(this.#tensor(name, shape))],
+    };
+  }
+
   /** A norm of the configuration's kind: mostly an RMS norm with the configuration's epsilon and weight offset, over `groupSize` columns at a time where given. */
   norm(
     name: string,
     input: BufferRef,
     out: BufferRef,
-    options: { readonly groupSize?: number; readonly residual?: BufferRef } = {},
+    options: {
+      readonly groupSize?: number;
+      readonly residual?: BufferRef;
+      readonly weightOffset?: number;
+    } = {},
   ): void {
     const { rmsNormEps: eps, normWeightOffset, normKind } = this.config;
     if (normKind === "layer") return this.#layerNorm(name, input, out, options.residual);
     const weight = this.vector(name, options.groupSize ?? input.width ?? 0);
     const offset = normWeightOffset !== undefined && { weightOffset: normWeightOffset };
-    this.add({ op: "rms_norm", in: input, weight, out, eps, ...options, ...offset });
+    this.add({ op: "rms_norm", in: input, weight, out, eps, ...offset, ...options });
   }
 
   /**

@@ -16,6 +16,7 @@ import { qwen2Family } from "../families/qwen2.js";
 import { qwen2MoeFamily } from "../families/qwen2-moe.js";
 import { qwen3Family } from "../families/qwen3.js";
 import { qwen3MoeFamily } from "../families/qwen3-moe.js";
+import { qwen35Family } from "../families/qwen3-5.js";
 import { smolLm3Family } from "../families/smollm3.js";
 import { cohere2Family } from "../families/cohere2.js";
 import { ernie45Family } from "../families/ernie4-5.js";
@@ -41,6 +42,7 @@ export const modelFamilies: readonly ModelFamily[] = [
   qwen2MoeFamily,
   qwen3Family,
   qwen3MoeFamily,
+  qwen35Family,
   gemmaFamily,
   gemma2Family,
   gemma3Family,

@@ -115,12 +115,17 @@ function cascadeLines({ numScored, stages, numAudited, agreement }: CascadeRepor
 }
 
 function linesOf(report: Calibrated): readonly string[] {
-  const { accuracy, kappa, balancedAccuracy, corrected, uncorrected, predictionPowered } = report;
+  const { accuracy, kappa, balancedAccuracy, roc, corrected, uncorrected, predictionPowered } = report;
   const { sensitivity, specificity } = accuracy;
   return [
     `labels             ${report.numLabels}, ${sensitivity.trials} of them pass; the judge gave no verdict on ${report.numJudgeFailures}`,
     `kappa              ${estimate(kappa.kappa, kappa.interval)}`,
     `balanced accuracy  ${estimate(balancedAccuracy.estimate, balancedAccuracy.interval)}: passes ${sensitivity.successes} of ${sensitivity.trials} that pass, fails ${specificity.successes} of ${specificity.trials} that fail`,
+    ...(roc === undefined
+      ? []
+      : [
+          `area under ROC     ${estimate(roc.auc, roc.interval)}: how well its values tell the labels apart at any threshold; average precision ${roc.averagePrecision.toFixed(3)}`,
+        ]),
     ...(uncorrected === undefined || corrected === undefined || predictionPowered === undefined
       ? []
       : [

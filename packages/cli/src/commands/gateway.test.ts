@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { after, before, describe, it } from "node:test";
 import OpenAI from "openai";
 import { runOctavo, startOctavo, type RunningOctavo } from "../testing/run-octavo.js";
@@ -28,6 +30,23 @@ async function start(args: readonly string[], env: Readonly<Record<string, strin
 
 const serve = (): Promise<Started> =>
   start(["serve", "--port", "0", "--threads", "1", "--max-model-len", "512"]);
+
+/** What the test reads of a line of the access log. */
+interface LogLine {
+  readonly operation?: string;
+  readonly target: string;
+  readonly prompt_tokens: number;
+  readonly cached_tokens: number;
+  readonly predicted_cached_tokens: number;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise<void>((resolve) => server.close(() => resolve()));
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
 
 describe("octavo gateway", () => {
   let folder: string;
@@ -142,6 +161,94 @@ routes:
     await writeConfig("quickest");
     assert.match(await reload(), /gateway\.yaml:9:\d+: routes\.mini\.strategy/);
     assert.equal(await strategyOf(), "least_outstanding");
+  });
+
+  it("prefix_aware: a conversation stays where its prefix is cached, and what is predicted is what the engine had", async () => {
+    const log = join(folder, "calls.log");
+    const config = join(folder, "prefix.yaml");
+    const model = fileURLToPath(new URL("../../../../models/octavo-mini", import.meta.url));
+    const targets = replicas.map(
+      ({ url }, index) => `  replica-${index}: { provider: octavo, url: "${url}", models: [octavo-mini] }`,
+    );
+    await writeFile(
+      config,
+      `version: 1
+listen: { port: 0 }
+access_log: ${log}
+targets:
+${targets.join("\n")}
+routes:
+  mini:
+    models: [octavo-mini]
+    strategy: prefix_aware
+    prefix: { tokenizer: ${model} }
+    targets: [replica-0, replica-1]
+`,
+    );
+    const own = await start(["gateway", "--config", config]);
+    const caller = new OpenAI({ baseURL: `${own.url}/v1`, apiKey: "none", maxRetries: 0 });
+    for (const topic of ["ships", "clouds", "bread"]) {
+      const messages: OpenAI.ChatCompletionMessageParam[] = [
+        { role: "system", content: `You know all about ${topic}, and answer in short sentences. `.repeat(4) },
+      ];
+      for (let turn = 0; turn < 3; turn += 1) {
+        messages.push({ role: "user", content: `Question ${turn}: what else should I know?` });
+        const { choices } = await caller.chat.completions.create({
+          model: "octavo-mini",
+          messages,
+          max_tokens: 12,
+        });
+        messages.push({ role: "assistant", content: choices[0]?.message.content ?? "" });
+      }
+    }
+    own.process.child.kill("SIGTERM");
+    await own.process.ended;
+    const lines = (await readFile(log, "utf8"))
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as LogLine)
+      .filter(({ operation }) => operation === "chat");
+    assert.equal(lines.length, 9);
+    for (const [call, line] of lines.entries()) {
+      if (call % 3 > 0) assert.equal(line.target, lines[call - 1]?.target, "a conversation stays");
+      if (call % 3 > 0) assert.ok(line.cached_tokens > 48, `${line.cached_tokens} of ${line.prompt_tokens}`);
+      // the answer's own blocks are cached too; the gateway sees prompts alone, so it may expect fewer, by what was answered
+      const surplus = line.cached_tokens - line.predicted_cached_tokens;
+      assert.ok(
+        surplus >= 0 && surplus <= 32,
+        `predicted ${line.predicted_cached_tokens}, had ${line.cached_tokens}`,
+      );
+    }
+  });
+
+  it("--workers: processes share the port, follow SIGHUP together, are replaced when they die, and end together", async () => {
+    await writeConfig("weighted");
+    const env = { ADMIN_KEY: "0123456789abcdef" };
+    const port = await freePort();
+    await writeFile(path, (await readFile(path, "utf8")).replace("port: 0", `port: ${port}`));
+    const started = startOctavo(["gateway", "--config", path, "--workers", "2"], { env });
+    let said = "";
+    const heard = async (pattern: RegExp, times: number): Promise<void> => {
+      while ((said.match(pattern)?.length ?? 0) < times) {
+        assert.equal(started.child.exitCode, null, said);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    };
+    for (const stream of [started.child.stdout, started.child.stderr])
+      stream.on("data", (text: string) => (said += text));
+    await heard(/worker \d: http/g, 2);
+    const models = await (await fetch(`http://127.0.0.1:${port}/v1/models`)).text();
+    assert.match(models, /"id":"octavo-mini"/);
+    started.child.kill("SIGHUP");
+    await heard(/worker \d: configuration reloaded/g, 2);
+    const [worker = ""] = (
+      await readFile(`/proc/${started.child.pid}/task/${started.child.pid}/children`, "utf8")
+    ).split(" ");
+    process.kill(Number(worker), "SIGKILL");
+    await heard(/worker \d: http/g, 3);
+    assert.equal((await fetch(`http://127.0.0.1:${port}/health`)).status, 200);
+    started.child.kill("SIGTERM");
+    assert.equal((await started.ended).code, 0, said);
   });
 
   it("check says what a configuration means, or where it is wrong", async () => {

@@ -24,6 +24,14 @@ const hardwareList: OptionType<readonly string[]> = {
   show: (names) => names.join(","),
 };
 
+const rate = valueType.number({ min: 0 });
+const rates: OptionType<readonly number[]> = {
+  ...valueType.list(rate),
+  isList: false,
+  parse: (text) => text.split(",").map((part) => rate.parse(part, undefined)),
+  show: (values) => values.join(","),
+};
+
 const price = valueType.number({ min: 0 });
 const apiPrice: OptionType<TokenPrice> = {
   expects: "dollars per million input and output tokens",
@@ -89,7 +97,11 @@ export default defineCommand({
       max: 1,
       default: 1,
     }),
-    dollarsPerHour: option.number("--rate <dollars>", "what all devices together cost per hour", { min: 0 }),
+    rates: option.of(
+      rates,
+      "--rate <dollars>",
+      "what all devices together cost per hour; with several kinds of hardware one for each, separated by commas",
+    ),
     apiPrice: option.of(
       apiPrice,
       "--api-price <in/out>",
@@ -97,16 +109,23 @@ export default defineCommand({
     ),
     json: option.toggle("--json", "print the plan as JSON instead of tables"),
   },
-  async run({ hardware: ids, memory, bandwidth, threads, json, ...options }, model: string) {
-    if (options.apiPrice !== undefined && options.dollarsPerHour === undefined)
+  async run({ hardware: ids, rates: dollars, memory, bandwidth, threads, json, ...options }, model: string) {
+    if (options.apiPrice !== undefined && dollars === undefined)
       throw new OctavoError("invalid_option", "--api-price needs --rate, what the machine costs per hour", {
         param: "rate",
       });
+    if (dollars !== undefined && dollars.length !== ids.length)
+      throw new OctavoError(
+        "invalid_option",
+        `--rate: ${ids.length} kinds of hardware need as many rates, as in --rate ${ids.map((_, index) => index + 1).join(",")}; given are ${dollars.length}`,
+        { param: "rate" },
+      );
     const description = await describeModel(model);
-    const hardware: { id: string; hardware: Hardware }[] = [];
-    for (const id of ids)
+    const hardware: { id: string; hardware: Hardware; dollarsPerHour: number | undefined }[] = [];
+    for (const [index, id] of ids.entries())
       hardware.push({
         id,
+        dollarsPerHour: dollars?.[index],
         hardware: {
           ...((Object.hasOwn(hardwareTable, id) ? hardwareTable[id] : undefined) ??
             (await measureCpu(threads))),
@@ -114,7 +133,7 @@ export default defineCommand({
           ...(bandwidth !== undefined && { bandwidth: bandwidth * 1e9 }),
         },
       });
-    const result = makePlan(model, description, { ...options, hardware });
+    const result = makePlan(model, description, { ...options, dollarsPerHour: undefined, hardware });
     process.stdout.write(json ? `${JSON.stringify(result, null, 2)}\n` : renderPlan(result));
   },
 });

@@ -5,6 +5,7 @@ import { option, type OptionType, valueType } from "@octavo/protocol/options";
 import { quantizeMethods, quantize } from "@octavo/studio/quantize";
 import { defineCommand } from "../command.js";
 import { interruptible } from "../interruptible.js";
+import { checkFolder } from "../options/check-folder.js";
 import { createQuantizeLine } from "../output/quantize-line.js";
 
 const columns = valueType.integer({ min: -1 });
@@ -54,6 +55,7 @@ export default defineCommand({
     numThreads: { ...loadingOptions.numThreads, group: "Options" },
   },
   async run(options, model: string) {
+    checkFolder("out", options.out);
     const line = createQuantizeLine(process.stderr);
     const card = await interruptible(
       (signal) =>

@@ -8,6 +8,7 @@ import { defineCommand } from "../command.js";
 import { embeddedModelFolder } from "../embedded-model.js";
 import { interruptible } from "../interruptible.js";
 import { checkAddress } from "../options/check-address.js";
+import { checkFolder } from "../options/check-folder.js";
 import { openFilesWarning } from "../options/check-open-files.js";
 import { loadOptionsOf, serverConfigOf, type ServeOptions, serveRows } from "../options/serve-options.js";
 import { endProcessAfter } from "../shutdown-watchdog.js";
@@ -23,6 +24,7 @@ export default defineCommand({
     const source = named ?? embeddedModelFolder();
     const config = resolveServerConfig(serverConfigOf(options, named === undefined ? ["octavo-mini"] : []));
     const load = loadOptionsOf(options);
+    checkFolders(options);
     await checkAddress(config);
     const tooFewFiles = openFilesWarning(options.maxNumSeqs + options.maxQueuedRequests);
     if (tooFewFiles !== undefined) tell(tooFewFiles);
@@ -57,6 +59,13 @@ export default defineCommand({
     await model[Symbol.asyncDispose]();
   },
 });
+
+/** Before weights are loaded. */
+function checkFolders({ traceStore = "auto", weightCache, downloadDir }: ServeOptions): void {
+  if (traceStore !== "auto") checkFolder("trace-store", traceStore);
+  if (weightCache !== "auto" && weightCache !== "off") checkFolder("weight-cache", weightCache);
+  if (downloadDir !== undefined) checkFolder("download-dir", downloadDir);
+}
 
 async function loadModel(source: string, options: LoadOptions, startDelayMs: number): Promise<LLM> {
   const loading = createLoadingLine(process.stderr);

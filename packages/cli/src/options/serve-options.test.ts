@@ -131,3 +131,16 @@ test("vLLM's older speculation flags say the same as its JSON", async () => {
   ])
     await assert.rejects(configOf(...flags), { code: "invalid_option", param: "speculative_config" });
 });
+
+test("--dtype takes vLLM's names", async () => {
+  for (const [given, meant] of [
+    ["bfloat16", "bf16"],
+    ["half", "f16"],
+    ["float16", "f16"],
+    ["float32", "f32"],
+    ["auto", "auto"],
+    ["f32", "f32"],
+  ] as const)
+    assert.equal(loadOptionsOf(await parse("--dtype", given)).dtype, meant);
+  await assert.rejects(parse("--dtype", "float8"), /one of auto, f32/);
+});

@@ -16,7 +16,12 @@ const request: KvCacheRequest = {
 
 test("uses the given memory in whole blocks", () => {
   const plan = planKvCache({ ...request, kvCacheMemoryBytes: 1_000_000 });
-  assert.deepEqual(plan, { numBlocks: 61, bytesPerBlock, byteLength: 61 * bytesPerBlock });
+  assert.deepEqual(plan, {
+    numBlocks: 61,
+    bytesPerBlock,
+    numStateSlots: 0,
+    byteLength: 61 * bytesPerBlock,
+  });
   assert.equal(planKvCache({ ...request, dtype: "f32", kvCacheMemoryBytes: 1_000_000 }).numBlocks, 30);
   // 36 bytes instead of 64 for each head.
   assert.equal(planKvCache({ ...request, dtype: "int8", kvCacheMemoryBytes: 1_000_000 }).numBlocks, 108);
@@ -54,4 +59,18 @@ test("refuses more memory than the machine has, free or not", () => {
     code: "invalid_option",
     message,
   });
+});
+
+test("slots of recurrent state take up to half, less where a sequence would not fit, and never fewer than two", () => {
+  const stateBytes = 2 * bytesPerBlock;
+  const withStates = (blocks: number): [number, number] => {
+    const plan = planKvCache({ ...request, stateBytes, kvCacheMemoryBytes: blocks * bytesPerBlock });
+    assert(plan.byteLength <= blocks * bytesPerBlock);
+    return [plan.numStateSlots, plan.numBlocks];
+  };
+  assert.deepEqual(withStates(100), [25, 50]);
+  assert.deepEqual(withStates(17), [3, 11]);
+  assert.deepEqual(withStates(14), [2, 10]);
+  assert.deepEqual(withStates(1000)[0], request.maxNumSeqs + 64);
+  assert.throws(() => withStates(13), /KV cache and recurrent state.*at least 229376 bytes/);
 });

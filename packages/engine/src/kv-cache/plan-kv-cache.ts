@@ -15,6 +15,8 @@ export interface KvCacheRequest extends KvShape {
   readonly blockSize: number;
   readonly maxModelLen: number;
   readonly maxNumSeqs: number;
+  /** Of a slot of recurrent state; 0 where the model keeps none. */
+  readonly stateBytes?: number;
   /** Bytes to use; default 40 % of the free memory, at most 4 GiB, and no more than all sequences could fill. */
   readonly kvCacheMemoryBytes?: number | undefined;
   /** Free memory in bytes; default as reported by the system. */
@@ -26,18 +28,27 @@ export interface KvCacheRequest extends KvShape {
 export interface KvCachePlan {
   readonly numBlocks: number;
   readonly bytesPerBlock: number;
+  /** Slots of recurrent state; 0 where the model keeps none. */
+  readonly numStateSlots: number;
+  /** Of blocks and slots. */
   readonly byteLength: number;
 }
+
+/** Slots beyond one for each sequence, for copies that later requests start from. */
+const spareStateSlots = 64;
+/** A sequence's own, and a copy. */
+const fewestStateSlots = 2;
 
 const gibibyte = 2 ** 30;
 
 /**
- * Divides memory into blocks. The pool always holds at least one sequence of `maxModelLen` tokens, since a smaller one could
+ * Divides memory into blocks and, at most half of it, into slots of recurrent state. The pool always holds at least one sequence of `maxModelLen` tokens, since a smaller one could
  * accept a request that it can never complete. Throws `out_of_memory` or `invalid_option`, saying what to set.
  */
 export function planKvCache(request: KvCacheRequest): KvCachePlan {
   const { numLayers, numKvHeads, headDim, dtype, blockSize, maxModelLen, maxNumSeqs, kvCacheMemoryBytes } =
     request;
+  const { stateBytes = 0 } = request;
   const bytesPerBlock = 2 * numLayers * numKvHeads * kvHeadBytes(dtype, headDim) * blockSize;
   const blocksPerSequence = Math.ceil(maxModelLen / blockSize);
   if (kvCacheMemoryBytes !== undefined && !(Number.isFinite(kvCacheMemoryBytes) && kvCacheMemoryBytes > 0)) {
@@ -59,7 +70,16 @@ export function planKvCache(request: KvCacheRequest): KvCachePlan {
   }
   const available = request.availableBytes ?? availableMemoryBytes();
   const bytes = kvCacheMemoryBytes ?? Math.min(4 * gibibyte, available * 0.4);
-  let numBlocks = Math.floor(bytes / bytesPerBlock);
+  const bytesForStates = Math.min(bytes / 2, bytes - blocksPerSequence * bytesPerBlock);
+  const numStateSlots =
+    stateBytes === 0
+      ? 0
+      : Math.max(
+          fewestStateSlots,
+          Math.min(maxNumSeqs + spareStateSlots, Math.floor(bytesForStates / stateBytes)),
+        );
+  let numBlocks = Math.max(0, Math.floor((bytes - numStateSlots * stateBytes) / bytesPerBlock));
+  const least = blocksPerSequence * bytesPerBlock + fewestStateSlots * stateBytes;
   if (numBlocks < blocksPerSequence) {
     const fitting = numBlocks * blockSize;
     const source =
@@ -68,14 +88,15 @@ export function planKvCache(request: KvCacheRequest): KvCachePlan {
         : "given";
     throw new OctavoError(
       kvCacheMemoryBytes === undefined ? "out_of_memory" : "invalid_option",
-      `one sequence of ${maxModelLen} tokens needs ${formatBinaryBytes(blocksPerSequence * bytesPerBlock)} of KV cache, but there are only ` +
-        `${formatBinaryBytes(bytes)} (${source}). Set --kv-cache-memory to at least ${blocksPerSequence * bytesPerBlock} bytes` +
+      `one sequence of ${maxModelLen} tokens needs ${formatBinaryBytes(least)} of KV cache${stateBytes === 0 ? "" : " and recurrent state"}, but there are only ` +
+        `${formatBinaryBytes(bytes)} (${source}). Set --kv-cache-memory to at least ${least} bytes` +
         (fitting > 0 ? `, or --max-model-len to at most ${fitting}.` : "."),
       { param: kvCacheMemoryBytes === undefined ? "max_model_len" : "kv_cache_memory" },
     );
   }
   if (kvCacheMemoryBytes === undefined) numBlocks = Math.min(numBlocks, blocksPerSequence * maxNumSeqs);
-  return { numBlocks, bytesPerBlock, byteLength: numBlocks * bytesPerBlock };
+  const byteLength = numBlocks * bytesPerBlock + numStateSlots * stateBytes;
+  return { numBlocks, bytesPerBlock, numStateSlots, byteLength };
 }
 
 /** The machine's memory, or less where a control group limits this process. */

@@ -1,4 +1,4 @@
-import { type BlockId, type BlockPool, rootContent } from "./block-pool.js";
+import { type BlockId, type BlockPool, type ContentId, rootContent } from "./block-pool.js";
 import { IntList } from "./int-list.js";
 import { hashLanes, PrefixHasher } from "@octavo/text/prefix-hash/prefix-hash";
 
@@ -46,17 +46,48 @@ export class PrefixChain {
   }
 }
 
-/** Finds and registers full blocks by the prefix that ends with them: one cache for all requests, separated by salt. */
+/** A prefix that is cached. */
+export interface CachedPrefix {
+  /** Blocks whose keys and values are cached. */
+  readonly numMatched: number;
+  /** Where states are cached too: that after the blocks that were found. */
+  readonly state?: BlockId | undefined;
+}
+
+/**
+ * Finds and registers full blocks by the prefix that ends with them: one cache for all requests, separated by salt. Recurrent states
+ * are blocks of a pool of their own, each found by the same prefix as the block that it stands behind.
+ */
 export class PrefixCache {
   readonly #pool: BlockPool;
+  readonly #states: BlockPool | undefined;
   readonly #hasher = new PrefixHasher();
 
-  constructor(pool: BlockPool) {
+  constructor(pool: BlockPool, states?: BlockPool) {
     this.#pool = pool;
+    this.#states = states;
   }
 
-  /** Appends to `found` the cached blocks of the longest prefix of `chain` within `maxTokens`. Takes no references. */
-  find(chain: PrefixChain, maxTokens: number, found: IntList): void {
+  /**
+   * Appends to `found` the cached blocks of the longest prefix of `chain` within `maxTokens`; where there are states, of the longest
+   * one whose state is cached too. Takes no references.
+   */
+  find(chain: PrefixChain, maxTokens: number, found: IntList): CachedPrefix {
+    const before = found.length;
+    this.#match(chain, maxTokens, found);
+    const numMatched = found.length - before;
+    if (this.#states === undefined) return { numMatched };
+    for (let count = numMatched; count > 0; count -= 1) {
+      const state = this.#stateAfter(chain, found, before, count - 1);
+      if (state === undefined) continue;
+      found.truncate(before + count);
+      return { numMatched, state };
+    }
+    found.truncate(before);
+    return { numMatched };
+  }
+
+  #match(chain: PrefixChain, maxTokens: number, found: IntList): void {
     const { blockSize } = this.#pool;
     const maxBlocks = Math.floor(maxTokens / blockSize);
     let parent = rootContent;
@@ -95,8 +126,43 @@ export class PrefixCache {
   /** Evicts the cached blocks of the longest prefix of `chain` within `maxTokens`, last first. */
   evict(chain: PrefixChain, maxTokens: number): void {
     const found = new IntList();
-    this.find(chain, maxTokens, found);
-    for (let index = found.length - 1; index >= 0; index -= 1) this.#pool.evict(found.at(index) as BlockId);
+    this.#match(chain, maxTokens, found);
+    for (let index = found.length - 1; index >= 0; index -= 1) {
+      const state = this.#stateAfter(chain, found, 0, index);
+      if (state !== undefined) this.#states?.evict(state);
+      this.#pool.evict(found.at(index) as BlockId);
+    }
+  }
+
+  /** Takes the states behind a sequence's blocks out of the cache, because they may be wrong; before the blocks themselves. */
+  forgetStates(chain: PrefixChain, blocks: IntList): void {
+    for (let block = 0; block < blocks.length && (block + 1) * this.#pool.blockSize <= chain.tokens.length;) {
+      const state = this.#stateAfter(chain, blocks, 0, block);
+      // Another slot may hold the same.
+      if (state === undefined) block += 1;
+      else this.#states?.forget(state);
+    }
+  }
+
+  /** Registers the state behind block number `block` of a sequence, if that block is registered. */
+  registerState(chain: PrefixChain, blocks: IntList, block: number, slot: BlockId): void {
+    const parent = this.#parentOf(blocks, 0, block);
+    if (parent === undefined || this.#pool.contentOf(blocks.at(block) as BlockId) === undefined) return;
+    this.#register(this.#states, slot, parent, chain, block);
+  }
+
+  /** The state behind block number `block` of the prefix that `blocks` hold from `first` on. */
+  #stateAfter(chain: PrefixChain, blocks: IntList, first: number, block: number): BlockId | undefined {
+    const parent = this.#parentOf(blocks, first, block);
+    if (this.#states === undefined || parent === undefined) return undefined;
+    const { blockSize } = this.#pool;
+    const lanes = chain.through(block, blockSize, this.#hasher);
+    const offset = PrefixChain.offset(block);
+    return this.#states.lookup(parent, lanes, offset, chain.tokens.values, block * blockSize);
+  }
+
+  #parentOf(blocks: IntList, first: number, block: number): ContentId | undefined {
+    return block === 0 ? rootContent : this.#pool.contentOf(blocks.at(first + block - 1) as BlockId);
   }
 
   /** How many of the blocks [from, to), which both chains have in full, belong to their common prefix. */
@@ -125,11 +191,19 @@ export class PrefixCache {
 
   /** Registers block number `block` of a sequence, if the blocks before it are registered. */
   register(chain: PrefixChain, blocks: IntList, block: number): void {
-    const parent = block === 0 ? rootContent : this.#pool.contentOf(blocks.at(block - 1) as BlockId);
-    if (parent === undefined) return;
+    const parent = this.#parentOf(blocks, 0, block);
+    if (parent !== undefined) this.#register(this.#pool, blocks.at(block) as BlockId, parent, chain, block);
+  }
+
+  #register(
+    pool: BlockPool | undefined,
+    id: BlockId,
+    parent: ContentId,
+    chain: PrefixChain,
+    block: number,
+  ): void {
     const { blockSize } = this.#pool;
     const lanes = chain.through(block, blockSize, this.#hasher);
-    const id = blocks.at(block) as BlockId;
-    this.#pool.register(id, parent, lanes, PrefixChain.offset(block), chain.tokens.values, block * blockSize);
+    pool?.register(id, parent, lanes, PrefixChain.offset(block), chain.tokens.values, block * blockSize);
   }
 }

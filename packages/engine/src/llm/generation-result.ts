@@ -7,11 +7,32 @@ import type {
   TokenLogprob,
   Usage,
 } from "../api.js";
+import type { ToolCall } from "../chat/tool.js";
+import type { TemplateMessage } from "@octavo/text/template/chat-template";
+import type { ChatDelta } from "@octavo/protocol";
+
+/** Takes the markup of reasoning and calls out of one sequence's text. */
+export interface AnswerReader {
+  push(text: string, tokens: readonly number[]): readonly ChatDelta[];
+  finish(): readonly ChatDelta[];
+}
+
+/** New output of one sequence: of a chat, its content as text, and what is not content beside it. */
+export interface GenerationDelta extends SequenceDelta {
+  readonly reasoning?: string;
+  /** Parts of calls, as OpenAI's API streams them. */
+  readonly toolCalls?: NonNullable<ChatDelta["tool_calls"]>;
+}
 
 /** One finished sequence of a request. */
 export interface GeneratedSequence {
   readonly index: number;
+  /** Of a chat, the content alone. */
   readonly text: string;
+  /** What a chat's model thought before it answered; undefined where its format does not mark it. */
+  readonly reasoning: string | undefined;
+  readonly toolCalls: readonly ToolCall[];
+  /** All of them, those of reasoning and calls included. */
   readonly tokens: readonly number[];
   /** Parallel to `tokens`, when asked for. */
   readonly logprobs: readonly TokenLogprob[] | undefined;
@@ -24,6 +45,12 @@ export interface GenerationResult {
   readonly requestId: string;
   /** Of the first sequence. */
   readonly text: string;
+  /** Of the first sequence. */
+  readonly reasoning: string | undefined;
+  /** Calls of the first sequence that were not run. */
+  readonly toolCalls: readonly ToolCall[];
+  /** Of a chat: its answer as messages that continue the conversation, with the calls that were run and their results. */
+  readonly messages: readonly TemplateMessage[];
   /** In order of their index; one unless `n` asked for more. */
   readonly sequences: readonly GeneratedSequence[];
   readonly promptTokens: Int32Array;
@@ -36,6 +63,8 @@ export interface GenerationResult {
 
 interface OpenSequence {
   readonly texts: string[];
+  readonly reasoning: string[];
+  readonly calls: { id: string; name: string; arguments: string; problem?: string }[];
   readonly tokens: number[];
   logprobs: TokenLogprob[] | undefined;
   finishReason: FinishReason | undefined;
@@ -55,7 +84,9 @@ export class ResultCollector {
     this.#promptTokens = promptTokens;
   }
 
-  add(event: GenerationEvent): void {
+  add(
+    event: GenerationEvent | { readonly kind: "delta"; readonly deltas: readonly GenerationDelta[] },
+  ): void {
     if (event.kind === "prompt") this.#promptLogprobs = event.promptLogprobs;
     else if (event.kind === "delta") for (const delta of event.deltas) this.#addDelta(delta);
     else this.#done = event;
@@ -67,15 +98,20 @@ export class ResultCollector {
     }
     const sequences = [...this.#sequences.entries()]
       .toSorted(([left], [right]) => left - right)
-      .map(([index, { texts, finishReason, ...rest }]) => ({
+      .map(([index, { texts, reasoning, calls, finishReason, ...rest }]) => ({
         index,
         text: texts.join(""),
+        reasoning: reasoning.length === 0 ? undefined : reasoning.join(""),
+        toolCalls: calls.map(parsedCall),
         finishReason: finishReason ?? "abort",
         ...rest,
       }));
     return {
       requestId: this.#requestId,
       text: sequences[0]?.text ?? "",
+      reasoning: sequences[0]?.reasoning,
+      toolCalls: sequences[0]?.toolCalls ?? [],
+      messages: [],
       sequences,
       promptTokens: this.#promptTokens,
       promptLogprobs: this.#promptLogprobs,
@@ -84,11 +120,13 @@ export class ResultCollector {
     };
   }
 
-  #addDelta(delta: SequenceDelta): void {
+  #addDelta(delta: GenerationDelta): void {
     let sequence = this.#sequences.get(delta.index);
     if (sequence === undefined) {
       sequence = {
         texts: [],
+        reasoning: [],
+        calls: [],
         tokens: [],
         logprobs: undefined,
         finishReason: undefined,
@@ -97,6 +135,12 @@ export class ResultCollector {
       this.#sequences.set(delta.index, sequence);
     }
     sequence.texts.push(delta.text);
+    if (delta.reasoning !== undefined) sequence.reasoning.push(delta.reasoning);
+    for (const { index, id = "", function: named, octavo } of delta.toolCalls ?? []) {
+      const call = (sequence.calls[index] ??= { id, name: named?.name ?? "", arguments: "" });
+      call.arguments += named?.arguments ?? "";
+      if (octavo?.invalid_arguments !== undefined) call.problem = octavo.invalid_arguments;
+    }
     for (const token of delta.tokens) sequence.tokens.push(token);
     if (delta.logprobs !== undefined) {
       const logprobs = (sequence.logprobs ??= []);
@@ -106,5 +150,14 @@ export class ResultCollector {
       sequence.finishReason = delta.finishReason;
       sequence.stopReason = delta.stopReason;
     }
+  }
+}
+
+function parsedCall({ id, name, arguments: text, problem }: OpenSequence["calls"][number]): ToolCall {
+  try {
+    const value: unknown = text.trim() === "" ? {} : JSON.parse(text);
+    return { id, name, arguments: value, ...(problem !== undefined && { problem }) };
+  } catch {
+    return { id, name, arguments: text, problem: problem ?? "not JSON" };
   }
 }

@@ -1,6 +1,11 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import type { GenerationEvent, SequenceDelta } from "../api.js";
-import { type GenerationResult, ResultCollector } from "./generation-result.js";
+import {
+  type AnswerReader,
+  type GenerationDelta,
+  type GenerationResult,
+  ResultCollector,
+} from "./generation-result.js";
 
 /** What a generation needs to begin: resolved prompt ids and the engine's event stream. */
 export interface StartedGeneration {
@@ -9,7 +14,14 @@ export interface StartedGeneration {
   /** If it ends the generation, the result rejects with `request_cancelled`. */
   readonly signal?: AbortSignal | undefined;
   readonly events: AsyncIterable<GenerationEvent>;
+  /** Of a chat whose model marks reasoning or calls. */
+  readonly createReader?: (() => AnswerReader) | undefined;
 }
+
+/** After a part of a generation is done: how it goes on, or undefined where that was the end. */
+export type NextPart = (
+  result: GenerationResult,
+) => Promise<(() => Promise<StartedGeneration>) | GenerationResult>;
 
 type Outcome =
   | { readonly kind: "finished"; readonly result: GenerationResult }
@@ -26,18 +38,21 @@ type Outcome =
  * It is queued when it is first read or awaited. It can be iterated once; awaiting it during or after the iteration gives
  * the whole. Leaving the loop early aborts the request, frees its memory and lets the result reject with `request_cancelled`.
  */
-export class Generation implements AsyncIterable<SequenceDelta>, PromiseLike<GenerationResult> {
+export class Generation implements AsyncIterable<GenerationDelta>, PromiseLike<GenerationResult> {
   readonly #start: () => Promise<StartedGeneration>;
   #begun = false;
   #outcome: Outcome | undefined;
   readonly #waiting: ((outcome: Outcome) => void)[] = [];
 
-  constructor(start: () => Promise<StartedGeneration>) {
+  readonly #next: NextPart | undefined;
+
+  constructor(start: () => Promise<StartedGeneration>, next?: NextPart) {
     this.#start = start;
+    this.#next = next;
   }
 
   /** New text and tokens as they come; with `n` > 1 those of different sequences are interleaved; `index` tells which. */
-  [Symbol.asyncIterator](): AsyncGenerator<SequenceDelta, void, undefined> {
+  [Symbol.asyncIterator](): AsyncGenerator<GenerationDelta, void, undefined> {
     if (this.#begun) {
       throw new OctavoError(
         "invalid_request",
@@ -80,24 +95,18 @@ export class Generation implements AsyncIterable<SequenceDelta>, PromiseLike<Gen
     return this.result().then(onFulfilled, onRejected);
   }
 
-  async *#run(): AsyncGenerator<SequenceDelta, void, undefined> {
+  async *#run(): AsyncGenerator<GenerationDelta, void, undefined> {
     try {
-      const started = await this.#start();
-      const collector = new ResultCollector(started.requestId, started.promptTokens);
-      for await (const event of started.events) {
-        collector.add(event);
-        if (event.kind === "delta") yield* event.deltas;
+      let start = this.#start;
+      for (;;) {
+        const result = yield* part(await start());
+        const next = (await this.#next?.(result)) ?? result;
+        if (typeof next !== "function") {
+          this.#settle({ kind: "finished", result: next });
+          return;
+        }
+        start = next;
       }
-      const result = collector.finish();
-      if (
-        started.signal?.aborted === true &&
-        result.sequences.some((sequence) => sequence.finishReason === "abort")
-      ) {
-        throw new OctavoError("request_cancelled", "The generation was aborted.", {
-          cause: started.signal.reason,
-        });
-      }
-      this.#settle({ kind: "finished", result });
     } catch (error) {
       this.#settle({ kind: "failed", error: OctavoError.from(error) });
       throw error;
@@ -125,4 +134,47 @@ export class Generation implements AsyncIterable<SequenceDelta>, PromiseLike<Gen
     this.#outcome = outcome;
     for (const settle of this.#waiting.splice(0)) settle(outcome);
   }
+}
+
+/** One request of a generation. */
+async function* part(
+  started: StartedGeneration,
+): AsyncGenerator<GenerationDelta, GenerationResult, undefined> {
+  const collector = new ResultCollector(started.requestId, started.promptTokens);
+  const readers = new Map<number, AnswerReader>();
+  const read = (delta: SequenceDelta): GenerationDelta => {
+    if (started.createReader === undefined) return delta;
+    const reader = readers.get(delta.index) ?? started.createReader();
+    readers.set(delta.index, reader);
+    const parts = [
+      ...reader.push(delta.text, delta.tokens),
+      ...(delta.finishReason === undefined ? [] : reader.finish()),
+    ];
+    const reasoning = parts.map((each) => each.reasoning ?? "").join("");
+    const toolCalls = parts.flatMap((each) => each.tool_calls ?? []);
+    return {
+      ...delta,
+      text: parts.map((each) => each.content ?? "").join(""),
+      ...(reasoning !== "" && { reasoning }),
+      ...(toolCalls.length > 0 && { toolCalls }),
+    };
+  };
+  for await (const event of started.events) {
+    if (event.kind !== "delta") {
+      collector.add(event);
+      continue;
+    }
+    const deltas = event.deltas.map(read);
+    collector.add({ kind: "delta", deltas });
+    yield* deltas;
+  }
+  const result = collector.finish();
+  if (
+    started.signal?.aborted === true &&
+    result.sequences.some(({ finishReason }) => finishReason === "abort")
+  )
+    throw new OctavoError("request_cancelled", "The generation was aborted.", {
+      cause: started.signal.reason,
+    });
+  return result;
 }

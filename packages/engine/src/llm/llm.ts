@@ -3,61 +3,30 @@ import type { Backend } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import { given } from "@octavo/protocol/options";
 import type { Adapters, LoadedAdapter } from "../adapters/adapter.js";
-import type { Deadlines, Engine, GenerationRequest } from "../api.js";
+import type { Engine, GenerationRequest } from "../api.js";
+import type { ValueSchema } from "../chat/schema.js";
 import type { LanguageModel } from "../language-model.js";
 import type { ModelConfig } from "@octavo/artifacts/program/model-config";
-import type { Account } from "../scheduler/account.js";
 import type { GrammarSpec } from "@octavo/text/structured/grammar";
-import { resolveSamplingParams, type SamplingInput } from "../sampling/resolve-sampling-params.js";
-import type { ChatTemplate, TemplateInput, TemplateMessage } from "@octavo/text/template/chat-template";
+import { resolveSamplingParams } from "../sampling/resolve-sampling-params.js";
+import type { ChatTemplate, TemplateInput } from "@octavo/text/template/chat-template";
 import { renderInWorker } from "@octavo/text/template/render-in-worker";
 import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
 import type { GenerationDefaults } from "@octavo/artifacts/checkpoint/checkpoint";
 import { Generation, type StartedGeneration } from "./generation.js";
 import type { GenerationResult } from "./generation-result.js";
+import type { ChatTerms } from "./library-chat.js";
 import { type LoadedParts, loadParts } from "./load-parts.js";
+import type {
+  ChatOptions,
+  Conversation,
+  EmbedOptions,
+  GenerateOptions,
+  ObjectResult,
+  Prompt,
+} from "./call-options.js";
+import { checkCallOptions, generateOptionsOf } from "./option-names.js";
 import type { LoadOptions } from "./load-options.js";
-
-/** Text, or token ids, which are used as they are. */
-export type Prompt = string | Int32Array;
-
-/** Sampling parameters, all optional: generation_config.json fills in some, OpenAI's defaults the rest. */
-export interface GenerateOptions extends SamplingInput {
-  /** Ends the generation with `request_cancelled` and frees its memory. */
-  readonly signal?: AbortSignal | undefined;
-  /** First prompt token to get `promptLogprobs`; earlier ones skip the output head. Default 1. */
-  readonly promptLogprobsFrom?: number | undefined;
-  /** Prefix cache entries are shared only between requests with the same salt. */
-  readonly cacheSalt?: string | undefined;
-  /** Name of the loaded LoRA adapter to run under; needs `enableLora`. Default none: the model itself. */
-  readonly adapter?: string | undefined;
-  /** Lower runs earlier; needs the scheduling policy `priority`. */
-  readonly priority?: number | undefined;
-  /** The tenant that the request counts for; default `default`. */
-  readonly account?: Account | undefined;
-  readonly deadlines?: Deadlines | undefined;
-  /** Default a random one; with several prompts, their index is appended. */
-  readonly requestId?: string | undefined;
-  /** What the output must look like: JSON under a schema, a regular expression, a grammar, ... Compiled once per content. */
-  readonly constraint?: GrammarSpec | undefined;
-  /** Whether the tokenizer adds special tokens, such as BOS; default true. Give false for text from `renderChat`. */
-  readonly addSpecialTokens?: boolean | undefined;
-}
-
-export interface ChatOptions
-  extends Omit<GenerateOptions, "addSpecialTokens">, Omit<TemplateInput, "messages"> {}
-
-export type Conversation = readonly TemplateMessage[];
-
-export interface EmbedOptions {
-  /** `last` takes the last token's hidden state, `mean` the mean of all; default what the checkpoint's modules say, else `last`. */
-  readonly pooling?: "mean" | "last" | undefined;
-  /** Scale to length 1; default what the checkpoint's modules say, else true. */
-  readonly normalize?: boolean | undefined;
-  /** As for `generate`. */
-  readonly adapter?: string | undefined;
-  readonly signal?: AbortSignal | undefined;
-}
 
 /**
  * A model in memory with the engine that runs it. Concurrent requests are batched.
@@ -122,6 +91,7 @@ export class LLM implements LanguageModel {
     prompts: Prompt | readonly Prompt[],
     options: GenerateOptions = {},
   ): Generation | Promise<GenerationResult[]> {
+    checkCallOptions("generate", options);
     const { addSpecialTokens = true, ...rest } = options;
     if (isPrompt(prompts))
       return this.#generation((signal) => this.#tokens(prompts, addSpecialTokens, signal), rest);
@@ -138,10 +108,28 @@ export class LLM implements LanguageModel {
     messages: Conversation | readonly Conversation[],
     options: ChatOptions = {},
   ): Generation | Promise<GenerationResult[]> {
+    checkCallOptions("chat", options);
     if (isConversation(messages)) return this.#chat(messages, options);
     return this.#inParallel(messages, options, (conversation, each) =>
       this.#chat(conversation, each).result(),
     );
+  }
+
+  /**
+   * Answers with a value that the schema accepts: generated under it, then checked by it. The value's type is the schema's.
+   * @throws OctavoError `invalid_option` for a schema that is none, `output_invalid` where the answer was cut off, or breaks a rule
+   *   that JSON Schema cannot say
+   */
+  async object<T>(
+    schema: ValueSchema<T>,
+    messages: string | Conversation,
+    options: Omit<ChatOptions, "constraint" | "n"> = {},
+  ): Promise<ObjectResult<T>> {
+    const { checkedObject, jsonSchemaOf } = await import("../chat/checked-object.js");
+    const constraint: GrammarSpec = { kind: "json_schema", schema: await jsonSchemaOf(schema, "schema") };
+    const conversation = typeof messages === "string" ? [{ role: "user", content: messages }] : messages;
+    const result = await this.chat(conversation, { ...options, constraint });
+    return { ...result, object: await checkedObject(schema, result) };
   }
 
   /** The text that `chat` hands to the model. Throws `template_error` when there is no template or it fails. */
@@ -164,6 +152,7 @@ export class LLM implements LanguageModel {
     texts: Prompt | readonly Prompt[],
     options: EmbedOptions = {},
   ): Promise<Float32Array | Float32Array[]> {
+    checkCallOptions("embed", options);
     if (isPrompt(texts)) return this.#embedOne(texts, options);
     return this.#inParallel(texts, options, (text, each) => this.#embedOne(text, each));
   }
@@ -185,51 +174,66 @@ export class LLM implements LanguageModel {
   }
 
   #chat(messages: Conversation, options: ChatOptions): Generation {
-    const { tools, documents, addGenerationPrompt, continueFinalMessage, variables, ...rest } = options;
-    const layout = given({ tools, documents, addGenerationPrompt, continueFinalMessage, variables });
-    const input: TemplateInput = { messages, ...layout };
-    // The template writes the special tokens itself.
-    return this.#generation((signal) => this.#tokens(this.renderChat(input), false, signal), rest);
+    // What reads answers is needed once one is there to be read.
+    const chat = import("./library-chat.js").then(
+      ({ LibraryChat }) => new LibraryChat(this, messages, options),
+    );
+    chat.catch(() => undefined);
+    const start = async (): Promise<StartedGeneration> => {
+      const { text, terms } = await (await chat).prepare((input) => this.renderChat(input));
+      // The template writes the special tokens itself.
+      return this.#start((signal) => this.#tokens(text, false, signal), generateOptionsOf(options), terms);
+    };
+    return new Generation(start, async (result) => (await chat).next(start)(result));
   }
 
   #generation(
     encode: (signal: AbortSignal | undefined) => Promise<Int32Array>,
     options: GenerateOptions,
   ): Generation {
-    return new Generation(async (): Promise<StartedGeneration> => {
-      const {
-        signal,
-        cacheSalt,
-        promptLogprobsFrom,
-        adapter: adapterName,
-        priority,
-        account,
-        deadlines,
-        constraint,
-        requestId = randomUUID(),
-        ...sampling
-      } = options;
-      const arrivalMs = performance.now();
-      const adapter = this.#adapter(adapterName);
-      const promptTokens = await encode(signal);
-      const params = resolveSamplingParams(sampling, {
-        defaults: this.generation,
-        vocabSize: this.config.vocabSize,
-        maxModelLen: this.engine.maxModelLen,
-        numPromptTokens: promptTokens.length,
-        maxLogprobs: -1,
-      });
-      const grammar = constraint && (await this.engine.compileGrammar(constraint, signal));
-      const request: GenerationRequest = {
-        kind: "generate",
-        requestId,
-        promptTokens,
-        params,
-        arrivalMs,
-        ...given({ grammar, adapter, cacheSalt, promptLogprobsFrom, priority, account, deadlines }),
-      };
-      return { requestId, promptTokens, signal, events: this.engine.generate(request, signal) };
+    return new Generation(() => this.#start(encode, options));
+  }
+
+  async #start(
+    encode: (signal: AbortSignal | undefined) => Promise<Int32Array>,
+    options: GenerateOptions,
+    chat?: ChatTerms,
+  ): Promise<StartedGeneration> {
+    const {
+      signal,
+      cacheSalt,
+      promptLogprobsFrom,
+      adapter: adapterName,
+      priority,
+      account,
+      deadlines,
+      constraint,
+      requestId = randomUUID(),
+      ...sampling
+    } = options;
+    const arrivalMs = performance.now();
+    const adapter = this.#adapter(adapterName);
+    const promptTokens = await encode(signal);
+    const params = resolveSamplingParams(sampling, {
+      defaults: this.generation,
+      vocabSize: this.config.vocabSize,
+      maxModelLen: this.engine.maxModelLen,
+      numPromptTokens: promptTokens.length,
+      maxLogprobs: -1,
     });
+    const spec = chat === undefined ? constraint : chat.constraint;
+    const grammar = spec && (await this.engine.compileGrammar(spec, signal));
+    const { keptSpecialTokens, thinking } = chat ?? {};
+    const request: GenerationRequest = {
+      kind: "generate",
+      requestId,
+      promptTokens,
+      params: keptSpecialTokens === undefined ? params : { ...params, keptSpecialTokens },
+      arrivalMs,
+      ...given({ thinking, grammar, adapter, cacheSalt, promptLogprobsFrom, priority, account, deadlines }),
+    };
+    const createReader = chat?.createReader(promptTokens);
+    return { requestId, promptTokens, signal, createReader, events: this.engine.generate(request, signal) };
   }
 
   #adapter(name: string | undefined): LoadedAdapter | undefined {

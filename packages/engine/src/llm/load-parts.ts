@@ -65,7 +65,7 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
   const drafting = speculative && (await import("./load-speculation.js"));
   const draft =
     speculative?.method === "draft_model" ? await drafting?.openDraft(speculative, options) : undefined;
-  const sizes = planSizes(checkpoint, draft, options);
+  const sizes = planSizes(checkpoint, draft, options, speculative?.numSpeculativeTokens ?? 0);
   const owned: Disposable[] = [];
   try {
     let { backend } = options;
@@ -262,6 +262,7 @@ function planSizes(
   checkpoint: Checkpoint,
   draft: DraftSource | undefined,
   options: ResolvedLoadOptions,
+  maxDraftTokens: number,
 ): Sizes {
   const { config, tensors } = checkpoint;
   const { dtype, memoryUtilization, blockSize, maxNumSeqs, maxNumBatchedTokens } = options;
@@ -286,6 +287,7 @@ function planSizes(
     maxModelLen: options.maxModelLen,
     kvCacheDtype: options.kvCacheDtype,
     kvCacheMemoryBytes: options.kvCacheMemoryBytes ?? shareBytes,
+    maxDraftTokens,
     availableBytes: Math.max(availableBytes, 0),
   });
   if (plan.isShortened) {
@@ -326,6 +328,7 @@ function engineOptionsOf(parts: EngineParts, options: ResolvedLoadOptions): Engi
     hasHead: config.hasHead ?? true,
     eosTokenIds: config.eosTokenIds,
     kv: sizes.kv,
+    states: sizes.states,
     numBlocks: sizes.numBlocks,
     blockSize: sizes.blockSize,
     maxModelLen: sizes.maxModelLen,

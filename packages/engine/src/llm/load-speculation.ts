@@ -87,6 +87,13 @@ async function loadDraftModel(
 ): Promise<LoadedSpeculation> {
   const { backend, sizes, options } = target;
   const { config } = draft.checkpoint;
+  if (config.recurrence !== undefined) {
+    throw new OctavoError(
+      "invalid_option",
+      `${draft.checkpoint.name} has recurrent layers and cannot draft for another model; take one with attention alone.`,
+      { param: "speculative_config" },
+    );
+  }
   checkVocabulary(draft, target);
   const kv = kvShapeOf(config, options.kvCacheDtype);
   checkMemory(draft, kv, sizes);
@@ -131,7 +138,7 @@ function checkVocabulary({ checkpoint }: DraftSource, target: Target): void {
 function checkMemory({ checkpoint, weightBytes }: DraftSource, kv: KvShape, sizes: Target["sizes"]): void {
   const { numBlocks, blockSize } = sizes;
   const draftBytes = weightBytes + cacheBytes(kv, numBlocks, blockSize);
-  const freeBytes = availableMemoryBytes() - cacheBytes(sizes.kv, numBlocks, blockSize);
+  const freeBytes = availableMemoryBytes() - cacheBytes(sizes.kv, numBlocks, blockSize) - stateBytes(sizes);
   if (draftBytes <= freeBytes) return;
   throw new OctavoError(
     "out_of_memory",
@@ -139,6 +146,12 @@ function checkMemory({ checkpoint, weightBytes }: DraftSource, kv: KvShape, size
       `${formatBinaryBytes(Math.max(freeBytes, 0))} are free. Lower --kv-cache-memory or --max-model-len, or take a smaller draft model.`,
     { param: "speculative_config" },
   );
+}
+
+function stateBytes({ states }: Target["sizes"]): number {
+  return states === undefined
+    ? 0
+    : 4 * states.numSlots * states.widths.reduce((sum, width) => sum + width, 0);
 }
 
 function cacheBytes(

@@ -1,4 +1,6 @@
-import { availableMemoryBytes, type KvDtype } from "@octavo/kernels";
+import { availableMemoryBytes, type KvDtype, type StateSpec, stateWidths } from "@octavo/kernels";
+import { numAttentionLayers } from "@octavo/artifacts/program/recurrent-layers";
+import { planModel } from "@octavo/artifacts/program/registry";
 import { OctavoError } from "@octavo/protocol/errors";
 import { type KvShape, planKvCache } from "../kv-cache/plan-kv-cache.js";
 import type { ModelConfig } from "@octavo/artifacts/program/model-config";
@@ -11,12 +13,16 @@ export interface MemoryRequest {
   readonly maxModelLen: number | undefined;
   readonly kvCacheDtype: KvDtype | "auto";
   readonly kvCacheMemoryBytes: number | undefined;
+  /** Tokens that a step may compute and take back: room for them comes with each slot of recurrent state. */
+  readonly maxDraftTokens?: number;
   /** Free memory in bytes; asked of the system when absent. */
   readonly availableBytes?: number | undefined;
 }
 
 export interface MemoryPlan {
   readonly kv: KvShape;
+  /** Undefined where the model keeps no recurrent state. */
+  readonly states: StateSpec | undefined;
   readonly numBlocks: number;
   readonly maxModelLen: number;
   /** True when the model could take longer sequences than the memory holds. */
@@ -25,7 +31,7 @@ export interface MemoryPlan {
 
 /** Decides the context length and the blocks of the KV cache. Throws `invalid_option` or `out_of_memory`. */
 export function planMemory(request: MemoryRequest): MemoryPlan {
-  const { config, blockSize, maxNumSeqs, kvCacheMemoryBytes } = request;
+  const { config, blockSize, maxNumSeqs, kvCacheMemoryBytes, maxDraftTokens = 0 } = request;
   const limit = config.maxPositionEmbeddings;
   if (request.maxModelLen !== undefined && request.maxModelLen > limit) {
     throw new OctavoError(
@@ -35,8 +41,10 @@ export function planMemory(request: MemoryRequest): MemoryPlan {
     );
   }
   const kv = kvShapeOf(config, request.kvCacheDtype);
+  const widths = stateWidthsOf(config, maxDraftTokens);
   const memory = {
     ...kv,
+    stateBytes: 4 * widths.reduce((sum, width) => sum + width, 0),
     blockSize,
     kvCacheMemoryBytes,
     availableBytes: request.availableBytes ?? availableMemoryBytes(),
@@ -45,9 +53,10 @@ export function planMemory(request: MemoryRequest): MemoryPlan {
   const holds =
     planKvCache({ ...memory, maxModelLen: 1, maxNumSeqs: Number.MAX_SAFE_INTEGER }).numBlocks * blockSize;
   const maxModelLen = request.maxModelLen ?? Math.min(limit, holds);
-  const { numBlocks } = planKvCache({ ...memory, maxModelLen, maxNumSeqs });
+  const { numBlocks, numStateSlots: numSlots } = planKvCache({ ...memory, maxModelLen, maxNumSeqs });
   return {
     kv,
+    states: widths.length === 0 ? undefined : { numSlots, maxDraftTokens, widths },
     numBlocks,
     maxModelLen,
     isShortened: request.maxModelLen === undefined && maxModelLen < limit,
@@ -56,8 +65,16 @@ export function planMemory(request: MemoryRequest): MemoryPlan {
 
 /** The KV cache entry of a token. */
 export function kvShapeOf(config: ModelConfig, dtype: KvDtype | "auto"): KvShape {
-  const { numLayers, numKvHeads, headDim } = config;
+  const { numKvHeads, headDim } = config;
+  const numLayers = numAttentionLayers(config);
   return { numLayers, numKvHeads, headDim, dtype: dtype === "auto" ? defaultKvDtype(config) : dtype };
+}
+
+/** Floats that each recurrent op of the model keeps of a sequence. */
+function stateWidthsOf(config: ModelConfig, maxDraftTokens: number): readonly number[] {
+  if (config.recurrence === undefined) return [];
+  const { ops, buffers } = planModel(config);
+  return stateWidths(ops, buffers, maxDraftTokens);
 }
 
 /** The weights' type; f16 for quantised weights, as in llama.cpp. */

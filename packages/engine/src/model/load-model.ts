@@ -1,4 +1,12 @@
-import type { Backend, ExpertWeights, Matrix, Op, Program, Vector } from "@octavo/kernels";
+import {
+  type Backend,
+  type ExpertWeights,
+  type Matrix,
+  type Op,
+  type Program,
+  stateWidths,
+  type Vector,
+} from "@octavo/kernels";
 import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
 import type {
   AdaptableModule,
@@ -29,6 +37,8 @@ export interface LoadedModel extends Disposable {
   readonly weightBytes: number;
   /** Tensors of the checkpoint that the architecture does not read. */
   readonly unusedTensors: readonly string[];
+  /** Floats that each recurrent op keeps of a sequence, with room for draft tokens; empty where the model has none. */
+  stateWidths(maxDraftTokens: number): readonly number[];
   /** Resolves once all weights are packed, which may go on between steps; never rejects. */
   readonly packed: Promise<void>;
   /** Resolves once the packed weights are in the weight cache, if there is one. */
@@ -63,6 +73,7 @@ export async function loadModel(
       adaptable: plan.adaptable,
       weightBytes: weights.byteLength,
       unusedTensors: plan.unusedTensors,
+      stateWidths: (maxDraftTokens) => stateWidths(plan.ops, plan.buffers, maxDraftTokens),
       packed: weights.packed,
       saved: weights.saved,
       [Symbol.dispose]: () => {
@@ -79,6 +90,7 @@ export async function loadModel(
 }
 
 function realize(op: PlannedOp, weights: WeightPacker): Op {
+  const vector = (plan: VectorPlan): Vector => weights.vector(plan);
   if (op.op === "linear") return realizeFields(op, weights);
   if (op.op === "layer_norm") {
     const { weight, bias, ...rest } = op;
@@ -90,6 +102,15 @@ function realize(op: PlannedOp, weights: WeightPacker): Op {
   if (op.op === "attention") {
     const { sinks, ...rest } = op;
     return { ...rest, ...(sinks !== undefined && { sinks: weights.vector(sinks) }) };
+  }
+  if (op.op === "convolution") {
+    const { weight, bias, ...rest } = op;
+    return { ...rest, weight: vector(weight), ...(bias !== undefined && { bias: vector(bias) }) };
+  }
+  if (op.op === "gated_delta_rule" || op.op === "state_space") {
+    const { decayRate, stepBias } = op;
+    const both = { decayRate: vector(decayRate), stepBias: vector(stepBias) };
+    return op.op === "gated_delta_rule" ? { ...op, ...both } : { ...op, ...both, skip: vector(op.skip) };
   }
   if (op.op === "experts")
     return { ...op, experts: op.experts.map((expert) => realizeExpert(expert, weights)) };

@@ -42,6 +42,11 @@ scheduleProperties(
   () => openNativeModel(fixtureGguf("llama3-q4_0"), "f16", [], { packLaterFrom: 0 }),
   options,
 );
+scheduleProperties(
+  "Gated DeltaNet beside attention",
+  () => openNativeModel(fixtureCheckpoint("qwen3-5"), "f32"),
+  { numRuns: 3 * options.numRuns },
+);
 scheduleProperties("GGUF q4_k", () => openNativeModel(fixtureGguf("llama-q4_k"), "bf16"), options);
 
 const adapters = ["llama3-all", "llama3-rslora", "llama3-upper"].map(fixtureAdapter);

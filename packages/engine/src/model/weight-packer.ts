@@ -272,7 +272,7 @@ export class WeightPacker implements Disposable {
         `Tensor "${tensor.name}" is stored as ${type}; vectors must be f32, f16 or bf16.`,
       );
     }
-    const length = tensor.shape[0] ?? 0;
+    const length = tensor.shape.reduce((product, size) => product * size, 1);
     if (tensor.step === undefined) return { type, length, bytes: this.#bytes(tensor), name: tensor.name };
     return { type, length, bytes: { data: everyNth(readTensorNow(tensor), tensor.step) }, name: tensor.name };
   }

@@ -1,4 +1,4 @@
-import { inGroup, option, valueType } from "@octavo/protocol/options";
+import { inGroup, option, type OptionType, valueType } from "@octavo/protocol/options";
 import { quantizationNames } from "@octavo/artifacts/quantization/quantization-names";
 import { adapterSpec, speculativeConfig, templateSource, weightCorruption } from "./option-values.js";
 
@@ -6,6 +6,23 @@ export { isNgram } from "./option-values.js";
 export { schedulingOptions } from "./scheduling-options.js";
 
 const floatTypes = ["auto", "f32", "f16", "bf16"] as const;
+
+/** vLLM's names of the same types. */
+const floatTypeAliases: Readonly<Record<string, (typeof floatTypes)[number]>> = {
+  bfloat16: "bf16",
+  float16: "f16",
+  half: "f16",
+  float32: "f32",
+  float: "f32",
+};
+const plainFloatType = valueType.choice(floatTypes);
+const floatType: OptionType<(typeof floatTypes)[number]> = {
+  ...plainFloatType,
+  expects: `${plainFloatType.expects} (or vLLM's ${Object.keys(floatTypeAliases).join(", ")})`,
+  parse: (text, earlier) =>
+    (Object.hasOwn(floatTypeAliases, text) ? floatTypeAliases[text] : undefined) ??
+    plainFloatType.parse(text, earlier),
+};
 
 /** Options of loading a model. */
 export const loadingOptions = {
@@ -41,7 +58,7 @@ export const loadingOptions = {
       defaultText: "the machine's cores",
     }),
     /** Type of unquantised weights; `auto` keeps each as the checkpoint has it. */
-    dtype: option.choice(floatTypes, "--dtype <type>", "type of unquantised weights", {
+    dtype: option.of(floatType, "--dtype <type>", "type of unquantised weights", {
       default: "auto",
       defaultText: "auto, the checkpoint's",
     }),

@@ -35,6 +35,15 @@ export const schedulingOptions = inGroup("Engine", {
   ),
   /** Share the KV cache of equal prompt prefixes. */
   enablePrefixCaching: option.toggle("--[no-]enable-prefix-caching", "share the KV cache of equal prefixes"),
+  /**
+   * Of models with recurrent layers: tokens after which a copy of their state is kept, so that a later request with the same prefix can
+   * go on from there. Copies are kept at the end of every prompt and where prefixes parted, too. Fewer tokens take more memory bandwidth.
+   */
+  stateSnapshotInterval: option.integer(
+    "--state-snapshot-interval <tokens>",
+    "tokens between cached copies of recurrent state, of models that have any",
+    { min: 1, default: 512 },
+  ),
   /** Split long prompts over several steps; without it `maxNumBatchedTokens` must hold `maxModelLen`. */
   enableChunkedPrefill: option.toggle(
     "--[no-]enable-chunked-prefill",

@@ -1,7 +1,8 @@
 import type { BlockPool } from "../kv-cache/block-pool.js";
 import { IntList } from "../kv-cache/int-list.js";
-import type { PrefixCache } from "../kv-cache/prefix-cache.js";
+import type { CachedPrefix, PrefixCache } from "../kv-cache/prefix-cache.js";
 import { PrefixesInFlight } from "./prefixes-in-flight.js";
+import type { SequenceStates } from "./sequence-states.js";
 import type { Sequence } from "./sequence.js";
 
 /** Finds the prefix of a waiting sequence that is already computed, by a sibling or an earlier request, or is about to be. */
@@ -9,17 +10,25 @@ export class ComputedPrefix {
   readonly #blockSize: number;
   readonly #cache: PrefixCache | undefined;
   readonly #inFlight: PrefixesInFlight | undefined;
+  readonly #hasStates: boolean;
   readonly #hits = new IntList();
+  #cached: CachedPrefix = { numMatched: 0 };
 
-  constructor(pool: BlockPool, cache: PrefixCache | undefined) {
+  constructor(pool: BlockPool, cache: PrefixCache | undefined, states?: SequenceStates) {
     this.#blockSize = pool.blockSize;
     this.#cache = cache;
-    this.#inFlight = cache && new PrefixesInFlight(cache, pool.blockSize);
+    this.#inFlight = cache && new PrefixesInFlight(cache, pool.blockSize, states);
+    this.#hasStates = states !== undefined;
   }
 
   /** Blocks found by the latest `find`. */
   get hits(): IntList {
     return this.#hits;
+  }
+
+  /** What the latest `find` found in the cache. */
+  get cached(): CachedPrefix {
+    return this.#cached;
   }
 
   /** Starts the admissions of a step that computes `running` so far. */
@@ -39,7 +48,9 @@ export class ComputedPrefix {
   find(sequence: Sequence): number {
     this.#hits.truncate(0);
     const maxTokens = Math.min(sequence.numTokens - 1, sequence.firstWantedRow);
-    this.#cache?.find(sequence.prefix, maxTokens, this.#hits);
+    this.#cached = this.#cache?.find(sequence.prefix, maxTokens, this.#hits) ?? { numMatched: 0 };
+    // A sibling's blocks are of no use without the state behind them, which is found in the cache alone.
+    if (this.#hasStates) return maxTokens;
     const sibling = this.#siblingWithPrompt(sequence);
     if (sibling === undefined) return maxTokens;
     const shared = Math.floor(Math.min(maxTokens, sequence.numPromptTokens - 1) / this.#blockSize);
@@ -69,6 +80,7 @@ export class ComputedPrefix {
 
   #awaitsSibling(sequence: Sequence): boolean {
     const { sequences } = sequence.group;
+    if (this.#hasStates && this.#cache === undefined) return false;
     if (sequences.length === 1 || this.#shareableTokens(sequence) === 0) return false;
     return (
       sequences.some((other) => other.status === "running") && this.#siblingWithPrompt(sequence) === undefined

@@ -1,4 +1,5 @@
 import type { PrefixCache } from "../kv-cache/prefix-cache.js";
+import type { SequenceStates } from "./sequence-states.js";
 import type { Sequence } from "./sequence.js";
 
 /** A sequence waits if that saves at least this share of its own tokens... */
@@ -14,11 +15,13 @@ const minShareOfStep = 1 / 8;
 export class PrefixesInFlight {
   readonly #cache: PrefixCache;
   readonly #blockSize: number;
+  readonly #states: SequenceStates | undefined;
   #computing: Sequence[] = [];
 
-  constructor(cache: PrefixCache, blockSize: number) {
+  constructor(cache: PrefixCache, blockSize: number, states?: SequenceStates) {
     this.#cache = cache;
     this.#blockSize = blockSize;
+    this.#states = states;
   }
 
   /** Starts the admissions of a step that computes `running` so far. */
@@ -43,9 +46,11 @@ export class PrefixesInFlight {
       const computed = Math.floor((other.numComputed + other.numScheduled) / this.#blockSize);
       if (other.numRegistered > numHits || computed <= numHits) return false;
       const both = Math.min(end, Math.floor(other.numTokens / this.#blockSize));
-      return (
-        this.#cache.countShared(sequence.prefix, other.prefix, numHits, both) * this.#blockSize >= minSaved
-      );
+      const shared = this.#cache.countShared(sequence.prefix, other.prefix, numHits, both) * this.#blockSize;
+      if (this.#states === undefined) return shared >= minSaved;
+      // It could go on only from a state that the other one leaves.
+      const border = this.#states.lastBorder(other, numHits * this.#blockSize + shared);
+      return border - numHits * this.#blockSize >= minSaved;
     });
   }
 }

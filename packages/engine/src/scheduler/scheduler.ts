@@ -6,6 +6,7 @@ import { createSchedulingPolicy } from "./policies/create-scheduling-policy.js";
 import type { SchedulingPolicy, StepSize } from "./policies/scheduling-policy.js";
 import type { SchedulerOptions } from "./scheduler-options.js";
 import { SequenceBlocks } from "./sequence-blocks.js";
+import type { SequenceStates } from "./sequence-states.js";
 import type { Sequence } from "./sequence.js";
 import { type PlannedStep, StepBudget } from "./step-budget.js";
 
@@ -25,14 +26,17 @@ export class Scheduler {
   readonly #policy: SchedulingPolicy;
   readonly #prefixCache: PrefixCache | undefined;
   readonly #step: StepBudget;
+  readonly #states: SequenceStates | undefined;
 
-  constructor(pool: BlockPool, options: SchedulerOptions) {
+  /** `states` where the model keeps recurrent state. */
+  constructor(pool: BlockPool, options: SchedulerOptions, states?: SequenceStates) {
     this.#pool = pool;
     this.#options = options;
     this.#policy = createSchedulingPolicy(options.policy, options.maxNumSeqs);
-    this.#prefixCache = options.enablePrefixCaching ? new PrefixCache(pool) : undefined;
-    this.#blocks = new SequenceBlocks(pool, this.#prefixCache);
-    this.#step = new StepBudget(pool, this.#blocks, this.#prefixCache, this.#policy, options);
+    this.#prefixCache = options.enablePrefixCaching ? new PrefixCache(pool, states?.pool) : undefined;
+    this.#blocks = new SequenceBlocks(pool, this.#prefixCache, states);
+    this.#step = new StepBudget(pool, this.#blocks, this.#prefixCache, this.#policy, options, states);
+    this.#states = states;
   }
 
   get running(): readonly Sequence[] {
@@ -101,9 +105,13 @@ export class Scheduler {
 
   /** Records that a sequence's scheduled tokens were computed, and offers the blocks it filled to the prefix cache. */
   commit(sequence: Sequence): void {
-    sequence.numComputed += sequence.numScheduled;
-    sequence.numScheduled = 0;
-    this.#blocks.offer(sequence);
+    this.#blocks.commit(sequence);
+  }
+
+  /** Reserves slots for the states that a planned step should keep; after its drafts, before it runs. */
+  reserveSnapshots(sequences: readonly Sequence[]): void {
+    if (this.#prefixCache === undefined) return;
+    for (const sequence of sequences) this.#states?.reserveSnapshots(sequence);
   }
 
   /** See `StepBudget.reserveDraft`. */
@@ -130,8 +138,10 @@ export class Scheduler {
 
   /** Evicts the cached blocks of a prefix or, without one, all cached blocks that are not in use. */
   evict(prefix?: PrefixChain): void {
-    if (prefix === undefined) this.#pool.evictCached();
-    else this.#prefixCache?.evict(prefix, prefix.tokens.length);
+    if (prefix === undefined) {
+      this.#pool.evictCached();
+      this.#states?.pool.evictCached();
+    } else this.#prefixCache?.evict(prefix, prefix.tokens.length);
   }
 
   /** Takes what a sequence computed out of the prefix cache, because it may be wrong. */
@@ -156,5 +166,8 @@ export class Scheduler {
         fail(`a sequence of ${group.requestId} is in a wrong state`);
     }
     this.#pool.checkIntegrity(running.map((sequence) => sequence.blocks.slice()));
+    this.#states?.checkIntegrity(running);
+    for (const sequence of this.waiting)
+      if (sequence.state !== undefined) fail("a waiting sequence holds a slot of state");
   }
 }

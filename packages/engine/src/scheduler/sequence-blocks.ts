@@ -1,17 +1,20 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import type { BlockId, BlockPool } from "../kv-cache/block-pool.js";
-import type { PrefixCache } from "../kv-cache/prefix-cache.js";
+import type { CachedPrefix, PrefixCache } from "../kv-cache/prefix-cache.js";
 import type { IntList } from "../kv-cache/int-list.js";
+import type { SequenceStates } from "./sequence-states.js";
 import type { Sequence } from "./sequence.js";
 
 /** Allocates, shares and releases the blocks of sequences, and counts what each allocated and evicted. */
 export class SequenceBlocks {
   readonly #pool: BlockPool;
   readonly #prefixCache: PrefixCache | undefined;
+  readonly #states: SequenceStates | undefined;
 
-  constructor(pool: BlockPool, prefixCache: PrefixCache | undefined) {
+  constructor(pool: BlockPool, prefixCache: PrefixCache | undefined, states?: SequenceStates) {
     this.#pool = pool;
     this.#prefixCache = prefixCache;
+    this.#states = states;
   }
 
   /** Allocates the blocks for `numTokens` positions, all or none. */
@@ -32,8 +35,8 @@ export class SequenceBlocks {
     return true;
   }
 
-  /** Gives a sequence without blocks cached ones, which count as computed. */
-  share(sequence: Sequence, hits: IntList): void {
+  /** Gives a sequence without blocks cached ones, which count as computed, and a slot of state where the model keeps any. */
+  share(sequence: Sequence, hits: IntList, cached: CachedPrefix): void {
     for (let index = 0; index < hits.length; index += 1) {
       const block = hits.at(index) as BlockId;
       this.#pool.retain(block);
@@ -41,6 +44,7 @@ export class SequenceBlocks {
     }
     sequence.numComputed = hits.length * this.#pool.blockSize;
     sequence.numRegistered = hits.length;
+    this.#states?.begin(sequence, cached, sequence.numComputed);
   }
 
   /** Registers the blocks that a sequence has filled in the prefix cache. */
@@ -62,8 +66,17 @@ export class SequenceBlocks {
     blocks.truncate(needed);
   }
 
-  /** Takes a sequence's blocks out of the prefix cache. */
-  forget({ blocks }: Sequence): void {
+  /** Records that the scheduled tokens of a sequence were computed, and offers what it filled to the prefix cache. */
+  commit(sequence: Sequence): void {
+    sequence.numComputed += sequence.numScheduled;
+    sequence.numScheduled = 0;
+    this.offer(sequence);
+    this.#states?.commit(sequence, this.#prefixCache);
+  }
+
+  /** Takes a sequence's blocks and states out of the prefix cache. */
+  forget({ blocks, prefix }: Sequence): void {
+    if (this.#states !== undefined) this.#prefixCache?.forgetStates(prefix, blocks);
     for (let index = 0; index < blocks.length; index += 1) this.#pool.forget(blocks.at(index) as BlockId);
   }
 
@@ -73,6 +86,7 @@ export class SequenceBlocks {
     for (let index = blocks.length - 1; index >= 0; index -= 1)
       this.#pool.release(blocks.at(index) as BlockId);
     blocks.truncate(0);
+    this.#states?.release(sequence);
     sequence.draft.truncate(0);
     sequence.numComputed = 0;
     sequence.numRegistered = 0;

@@ -1,6 +1,7 @@
 import { IntList } from "../kv-cache/int-list.js";
 import { PrefixChain } from "../kv-cache/prefix-cache.js";
 import { type Account, defaultAccount } from "./account.js";
+import type { BlockId } from "../kv-cache/block-pool.js";
 
 /** A request as the scheduler sees it: its order of arrival and the sequences that share its prompt. */
 export interface SequenceGroup {
@@ -22,6 +23,19 @@ export interface SequenceAdapter {
   readonly name: string;
   /** Unique, also among adapters of the same name. */
   readonly id: number;
+}
+
+/** A running sequence's recurrent state. Slots are blocks of a pool of their own, each of one state. */
+export interface RecurrentState {
+  readonly slot: BlockId;
+  /** What its next step starts from: its own slot, a snapshot that it holds until that step is over, or nothing. */
+  source: BlockId | undefined;
+  /** Tokens that the state in `source` stands for; fewer than were computed where draft tokens were accepted. */
+  start: number;
+  /** What the step in flight keeps: the state after so many tokens. Slots are held until it is over. */
+  snapshots: readonly { readonly position: number; readonly slot: BlockId }[];
+  /** Where cached blocks of its prefix ended: what others share up to here, they will again. */
+  readonly junction: number;
 }
 
 export type SequenceStatus = "waiting" | "running" | "finished";
@@ -47,6 +61,8 @@ export class Sequence {
   numScheduled = 0;
   /** Draft tokens behind `tokens`, which the step in flight computes after `numScheduled`; empty otherwise. */
   readonly draft = new IntList(0);
+  /** Of a running sequence of a model that keeps recurrent state. */
+  state: RecurrentState | undefined;
   /** Leading blocks that were registered in the prefix cache. */
   numRegistered = 0;
   /** Leading tokens that its tenant was charged for. */

@@ -7,6 +7,7 @@ import { LongPrefills } from "./long-prefills.js";
 import type { Admission, SchedulingPolicy, StepPlanner } from "./policies/scheduling-policy.js";
 import type { SchedulerOptions } from "./scheduler-options.js";
 import type { SequenceBlocks } from "./sequence-blocks.js";
+import type { SequenceStates } from "./sequence-states.js";
 import type { Sequence } from "./sequence.js";
 
 /** What the next step runs: `sequences[i]` computes its next `numScheduled` tokens. */
@@ -28,6 +29,7 @@ export class StepBudget implements StepPlanner {
   readonly #blocks: SequenceBlocks;
   readonly #options: SchedulerOptions;
   readonly #policy: SchedulingPolicy;
+  readonly #states: SequenceStates | undefined;
   readonly #prefixCache: PrefixCache | undefined;
   readonly #computedPrefix: ComputedPrefix;
   readonly #adapterSlots: AdapterSlots;
@@ -48,13 +50,15 @@ export class StepBudget implements StepPlanner {
     prefixCache: PrefixCache | undefined,
     policy: SchedulingPolicy,
     options: SchedulerOptions,
+    states?: SequenceStates,
   ) {
     this.#pool = pool;
+    this.#states = states;
     this.#blocks = blocks;
     this.#prefixCache = prefixCache;
     this.#policy = policy;
     this.#options = options;
-    this.#computedPrefix = new ComputedPrefix(pool, prefixCache);
+    this.#computedPrefix = new ComputedPrefix(pool, prefixCache, states);
     this.#adapterSlots = new AdapterSlots(options.maxLoras ?? Number.POSITIVE_INFINITY);
     this.#longPrefills = new LongPrefills(
       options.enableChunkedPrefill ? options.longPrefillTokenThreshold : 0,
@@ -256,14 +260,15 @@ export class StepBudget implements StepPlanner {
    * still need for theirs (vLLM's `scheduler_reserve_full_isl`).
    */
   #start(sequence: Sequence, cap: number): boolean {
-    const { hits } = this.#computedPrefix;
+    const { hits, cached } = this.#computedPrefix;
+    if (this.#states?.hasSlotFor(cached) === false) return false;
     const numHitTokens = hits.length * this.#pool.blockSize;
     const wanted = sequence.numTokens - numHitTokens;
     const numTokens = Math.min(wanted, cap, this.promptRoom);
     if (numTokens < wanted && !this.isChunked) return false;
     if (this.#blocks.missingFor(sequence, hits, this.#running) > 0) return false;
 
-    this.#blocks.share(sequence, hits);
+    this.#blocks.share(sequence, hits, cached);
     sequence.numRecomputed += Math.max(0, sequence.numLost - numHitTokens);
     sequence.numLost = 0;
     if (!this.#blocks.grow(sequence, numHitTokens + numTokens)) {

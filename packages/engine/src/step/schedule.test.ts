@@ -3,7 +3,7 @@ import { FakeAdapter, FakeBackend } from "../testing/fakes/fake-backend.js";
 import { eosToken, letterTokenizer } from "../testing/fakes/engine-fixture.js";
 import { type ModelUnderTest, scheduleProperties } from "../testing/schedules/schedule-properties.js";
 
-function fakeModel(numAdapters: number): () => ModelUnderTest {
+function fakeModel(numAdapters: number, hasState = false): () => ModelUnderTest {
   return () => {
     const { vocabSize } = letterTokenizer;
     const backend = new FakeBackend({ vocabSize });
@@ -26,6 +26,7 @@ function fakeModel(numAdapters: number): () => ModelUnderTest {
         eosTokenIds: [eosToken],
         kv: { numLayers: 1, numKvHeads: 1, headDim: 8, dtype: "f32" },
         maxModelLen: 64,
+        ...(hasState && { stateWidths: () => [1] }),
       },
       maxStepTokens: 128,
       dispose: () => {
@@ -38,3 +39,4 @@ function fakeModel(numAdapters: number): () => ModelUnderTest {
 
 scheduleProperties("fake backend", fakeModel(0), { numRuns: 60 });
 scheduleProperties("fake backend under adapters", fakeModel(4), { numRuns: 60 });
+scheduleProperties("fake backend with recurrent state", fakeModel(0, true), { numRuns: 120 });

@@ -1,4 +1,5 @@
-import type { Adapter, OutputRow, StepPlan } from "@octavo/kernels";
+import type { Adapter, OutputRow, StepPlan, StepStates } from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { IntList } from "../kv-cache/int-list.js";
 import type { RowSink } from "../requests/active-request.js";
 
@@ -9,6 +10,15 @@ export interface PlannedSequence {
   readonly blocks: IntList;
   readonly numComputed: number;
   readonly numScheduled: number;
+  readonly state?: PlannedState | undefined;
+}
+
+/** See `StepStates`; a source of undefined stands for nothing. */
+export interface PlannedState {
+  readonly slot: number;
+  readonly source: number | undefined;
+  readonly start: number;
+  readonly snapshots: readonly { readonly position: number; readonly slot: number }[];
 }
 
 /** The request of a planned sequence. */
@@ -107,6 +117,7 @@ export class StepPlanBuilder implements RowSink {
       blockTableStarts: this.#blockTableStarts,
       outputTokens: this.#outputTokens,
       outputs: this.#outputs,
+      ...(sequences[0]?.state !== undefined && { states: planStates(sequences) }),
       ...(isAdapted && { adapters: this.#adapters }),
       wantLogits: this.#wantLogits,
     };
@@ -128,4 +139,25 @@ export class StepPlanBuilder implements RowSink {
     grown.set(this.#blockTables);
     this.#blockTables = grown;
   }
+}
+
+function planStates(sequences: readonly PlannedSequence[]): StepStates {
+  const states = sequences.map(({ state }) => state ?? missingState());
+  const snapshots = states.flatMap((state) => state.snapshots);
+  const snapshotStarts = new Int32Array(states.length + 1);
+  for (const [index, state] of states.entries())
+    snapshotStarts[index + 1] = snapshotStarts[index]! + state.snapshots.length;
+  return {
+    slots: Int32Array.from(states, ({ slot }) => slot),
+    sources: Int32Array.from(states, ({ source }) => source ?? -1),
+    starts: Int32Array.from(states, ({ start }) => start),
+    ends: Int32Array.from(sequences, ({ numComputed, numScheduled }) => numComputed + numScheduled),
+    snapshotStarts,
+    snapshotPositions: Int32Array.from(snapshots, ({ position }) => position),
+    snapshotSlots: Int32Array.from(snapshots, ({ slot }) => slot),
+  };
+}
+
+function missingState(): never {
+  throw new OctavoError("internal_error", "A sequence runs without a slot of state.");
 }

@@ -51,6 +51,7 @@ export class StepRunner {
     // Only a draft model takes time; otherwise the step must not wait for a turn of the event loop.
     const drafting = speculation?.draft(step, this.#requestOf);
     if (drafting !== undefined) await drafting;
+    scheduler.reserveSnapshots(step.sequences);
     const plan = this.#plans.build(step.sequences, this.#requestOf);
     const draftTokens = plan.numTokens - step.prefillTokens - step.decodeTokens;
     const blocksUsed = pool.numUsed;

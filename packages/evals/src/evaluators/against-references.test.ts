@@ -90,6 +90,23 @@ test("rankings score as scikit-learn scores them, as JSON and as a list", async 
       }
 });
 
+test("readability is textstat's, in any script", async () => {
+  const rows = z.array(
+    z.object({ text: z.string(), ari: z.number(), coleman_liau: z.number(), lix: z.number() }),
+  );
+  const read = fixture("readability.json", rows);
+  assert.ok(read.length > 40);
+  for (const { text, ...figures } of read)
+    for (const [formula, value] of Object.entries(figures)) {
+      const spec = { name: "readability", options: { formula, min: value - 1e-9, max: value + 1e-9 } };
+      assert.equal(
+        await valueOf(textEvaluators, spec, sampleOf({ output: text })),
+        1,
+        `${formula} of ${text}`,
+      );
+    }
+});
+
 test("random schemas accept and refuse what python-jsonschema does", () => {
   const wrong: string[] = [];
   for (const { schema, values } of fixture("json-schemas.json", schemaRows)) {

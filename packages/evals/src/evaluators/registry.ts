@@ -180,6 +180,8 @@ export class EvaluatorTable {
     const spec = parseSpec(raw);
     const entry = this.get(spec.name);
     if (entry === undefined) {
+      const reason = needsMedia(snakeCase(spec.name));
+      if (reason !== undefined) throw new OctavoError("invalid_option", `${spec.name}: ${reason}`);
       const near = this.#nearest(snakeCase(spec.name));
       throw new OctavoError(
         "invalid_option",
@@ -221,6 +223,20 @@ export class EvaluatorTable {
     return best;
   }
 }
+
+/** Why an evaluator of images or sound is not here; undefined for other names. */
+function needsMedia(name: string): string | undefined {
+  const medium = Object.entries(mediaNames).find(([, pattern]) => pattern.test(name))?.[0];
+  return (
+    medium &&
+    `it judges ${medium}, and cases and targets have text only: judge a description of it with custom_llm_judge`
+  );
+}
+
+const mediaNames: Readonly<Record<string, RegExp>> = {
+  images: /(?:^|_)(?:caption|captions|image|images|ocr|visual)(?:_|$)/,
+  sound: /(?:^|_)(?:audio|asr|stt|tts|speech)(?:_|$)/,
+};
 
 function snakeCase(name: string): string {
   const parted = name

@@ -1,4 +1,4 @@
-import { asNumber, asRecord, OctavoError } from "@octavo/protocol";
+import { asRecord, OctavoError } from "@octavo/protocol";
 import { correctedRate, wilsonInterval } from "@octavo/statistics";
 import type { Answer } from "../answers/answer.js";
 import type { EvalCase } from "../cases/eval-case.js";
@@ -11,6 +11,7 @@ import {
   type CalibrationOptions,
   type CalibrationReport,
   type LabelledScore,
+  passProbability,
 } from "./calibration.js";
 import { cascadeReport, type CascadeReport } from "./cascade.js";
 import { positionBias, type PositionBias } from "./pairwise.js";
@@ -123,8 +124,7 @@ export function reportCalibration(
 function reliabilityBins(labelled: readonly LabelledScore[]): ReportCalibration["bins"] {
   const bins = new Map<number, { sum: number; passed: number; count: number }>();
   for (const { human, judged } of labelled) {
-    const predicted =
-      judged.status === "scored" ? asNumber(asRecord(judged.details?.["probabilities"])["pass"]) : undefined;
+    const predicted = passProbability(judged);
     if (predicted === undefined) continue;
     const tenth = Math.min(9, Math.floor(predicted * 10));
     const bin = bins.get(tenth) ?? { sum: 0, passed: 0, count: 0 };

@@ -1,3 +1,4 @@
+import { asNumber, asRecord } from "@octavo/protocol";
 import {
   agreementTable,
   balancedAccuracy,
@@ -9,6 +10,8 @@ import {
   type KappaResult,
   predictionPoweredMean,
   type PredictionPoweredMean,
+  rocCurve,
+  type RocResult,
 } from "@octavo/statistics";
 import type { Score } from "../evaluators/evaluator.js";
 
@@ -34,6 +37,8 @@ export interface Calibrated {
   /** Agreement beyond chance. */
   readonly kappa: KappaResult;
   readonly balancedAccuracy: BalancedAccuracy;
+  /** How well the judge's values tell the labels apart, whatever the threshold. */
+  readonly roc: RocResult | undefined;
   /** For `correctedRate` of other runs with the same judge. */
   readonly accuracy: JudgeCalibration;
   readonly uncorrected: { readonly passed: number; readonly total: number } | undefined;
@@ -67,7 +72,9 @@ export function calibrate(
   { confidence = 0.95, minimumPerLabel = 10 }: CalibrationOptions = {},
 ): CalibrationReport {
   const pairs = labelled.flatMap(({ human, judged }) =>
-    judged.status === "scored" ? [{ human, judge: judged.passed }] : [],
+    judged.status === "scored"
+      ? [{ human, judge: judged.passed, value: passProbability(judged) ?? judged.value }]
+      : [],
   );
   const right = pairs.filter(({ human }) => human);
   const wrong = pairs.filter(({ human }) => !human);
@@ -96,6 +103,11 @@ export function calibrate(
     numJudgeFailures,
     kappa,
     balancedAccuracy: balancedAccuracy(accuracy, confidence),
+    roc: rocCurve(
+      pairs.map(({ value }) => value),
+      pairs.map(({ human }) => human),
+      confidence,
+    ),
     accuracy,
     uncorrected: others.length === 0 ? undefined : { passed, total: others.length },
     corrected,
@@ -112,6 +124,12 @@ export function calibrate(
           ),
     warnings: warningsOf(kappa, corrected, numJudgeFailures, labelled.length),
   };
+}
+
+/** The judge's probability of a pass, where it gives one. */
+export function passProbability(judged: Score): number | undefined {
+  if (judged.status !== "scored") return undefined;
+  return asNumber(asRecord(judged.details?.["probabilities"])["pass"]);
 }
 
 function refusalOf(numRight: number, numWrong: number, minimum: number): string | undefined {

@@ -4,6 +4,11 @@ export interface JudgeModel {
   readonly name: string;
   /** Rejects with an OctavoError only: unreachable, refused, timed out, or an answer that cannot be read. */
   ask(question: JudgeQuestion, options: { readonly signal: AbortSignal }): Promise<JudgeAnswer>;
+  /** A vector for each text; absent where the judge has no embeddings. Rejects as `ask` does. */
+  readonly embed?: (
+    texts: readonly string[],
+    options: { readonly signal: AbortSignal },
+  ) => Promise<readonly (readonly number[])[]>;
   /** Another model of the same endpoint, under the same limits; undefined where there is only one. */
   readonly withModel?: (model: string) => JudgeModel;
 }

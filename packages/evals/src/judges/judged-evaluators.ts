@@ -2,6 +2,8 @@ import { OctavoError } from "@octavo/protocol";
 import { z } from "zod";
 import { defineEvaluator, type EvaluatorEntry } from "../evaluators/registry.js";
 import { customJudgeEvaluator } from "./custom-judge.js";
+import { embeddingSimilarityEvaluator } from "./embedding-similarity.js";
+import { entailmentEvaluator } from "./entailment.js";
 import { fingerprintOf, judgeOf } from "./judge-services.js";
 import { pairwiseEvaluator } from "./pairwise.js";
 import { criterionOf, rubricOutcome, questionOf } from "./rubric-question.js";
@@ -75,4 +77,6 @@ export const judgedEvaluators: readonly EvaluatorEntry[] = [
   ...rubrics.map(entryOf),
   pairwiseEvaluator,
   customJudgeEvaluator,
+  entailmentEvaluator,
+  embeddingSimilarityEvaluator,
 ];

@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { asArray, asObjects, asRecord } from "@octavo/protocol";
 import { Random } from "@octavo/statistics";
 import { OpenAiServer, type ServerSettings } from "../http/openai-server.js";
-import type { ServerFailure } from "../http/server-failure.js";
+import { serverFailure, type ServerFailure } from "../http/server-failure.js";
 import type { JudgeAnswer, JudgeModel, JudgeQuestion } from "./judge.js";
-import { type Attempt, judgeFailed, JudgeServer } from "./judge-server.js";
+import { judgeFailed, JudgeServer } from "./judge-server.js";
 import { JudgeSpending, type SpendingLimits } from "./judge-spending.js";
 import { Limiter } from "./limiter.js";
 import { Outage } from "./outage.js";
@@ -35,6 +36,11 @@ export interface OpenAiJudgeSettings extends ServerSettings, SpendingLimits {
 
 const longestWaitMs = 60_000;
 
+interface Failed {
+  readonly ok: false;
+  readonly failure: ServerFailure;
+}
+
 /** A model behind an OpenAI-compatible endpoint as a judge. */
 export class OpenAiJudge implements JudgeModel {
   readonly name: string;
@@ -42,6 +48,7 @@ export class OpenAiJudge implements JudgeModel {
   readonly #settings: OpenAiJudgeSettings;
   readonly #limiter: Limiter;
   readonly #spending: JudgeSpending;
+  readonly #http: OpenAiServer;
   readonly #server: JudgeServer;
   readonly #answers = new Map<string, JudgeAnswer>();
   readonly #random = new Random(1);
@@ -56,6 +63,7 @@ export class OpenAiJudge implements JudgeModel {
     const server = new OpenAiServer({ timeoutMs: 120_000, ...settings });
     this.name = settings.model;
     this.baseUrl = server.baseUrl;
+    this.#http = server;
     this.#settings = settings;
     this.#limiter = limiter;
     this.#spending = spending;
@@ -84,7 +92,9 @@ export class OpenAiJudge implements JudgeModel {
       this.#answers.set(key, known);
       return known;
     }
-    const attempt = await this.#limiter.run(signal, () => this.#attempts(question, signal));
+    const attempt = await this.#limiter.run(signal, () =>
+      this.#attempts(() => this.#server.attempt(question, signal), signal),
+    );
     if (!attempt.ok) throw judgeFailed(this.name, attempt.failure);
     this.#answers.set(key, attempt.answer);
     if (this.#answers.size > (this.#settings.cachedAnswers ?? 10_000)) {
@@ -94,12 +104,47 @@ export class OpenAiJudge implements JudgeModel {
     return attempt.answer;
   }
 
-  async #attempts(question: JudgeQuestion, signal: AbortSignal): Promise<Attempt> {
+  embed = async (
+    texts: readonly string[],
+    { signal }: { readonly signal: AbortSignal },
+  ): Promise<readonly (readonly number[])[]> => {
+    const body = { model: this.name, input: texts, encoding_format: "float" };
+    const reply = await this.#limiter.run(signal, () =>
+      this.#attempts(async () => {
+        const refusal = this.#spending.refusal();
+        if (refusal !== undefined)
+          return { ok: false, failure: serverFailure("spending_limit", refusal, false) };
+        this.#spending.called();
+        return this.#http.json({ path: "/embeddings", body, signal });
+      }, signal),
+    );
+    if (!reply.ok) throw judgeFailed(this.name, reply.failure);
+    this.#spending.answered(asRecord(reply.value)["usage"]);
+    const vectors = asObjects(asRecord(reply.value)["data"])
+      .toSorted((a, b) => Number(a["index"]) - Number(b["index"]))
+      .map(({ embedding }) => asArray(embedding).filter((value) => typeof value === "number"));
+    const [first] = vectors;
+    if (
+      first === undefined ||
+      first.length === 0 ||
+      vectors.length !== texts.length ||
+      vectors.some(({ length }) => length !== first.length)
+    ) {
+      const message = `${texts.length} texts were sent, and what came is not as many vectors of one length`;
+      throw judgeFailed(this.name, serverFailure("invalid_response", message, false));
+    }
+    return vectors;
+  };
+
+  async #attempts<Tried extends { readonly ok: true } | Failed>(
+    attemptOnce: () => Promise<Tried | Failed>,
+    signal: AbortSignal,
+  ): Promise<Tried | Failed> {
     const retries = this.#settings.retries ?? 3;
     for (let attempts = 1; ; attempts++) {
       const refusal = this.#outage.refusal();
       if (refusal !== undefined) return { ok: false, failure: refusal };
-      const attempt = await this.#server.attempt(question, signal);
+      const attempt = await attemptOnce();
       if (attempt.ok || !attempt.failure.retryable) {
         this.#outage.ended();
         return attempt;

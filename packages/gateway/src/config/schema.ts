@@ -2,6 +2,7 @@ import { z } from "zod";
 import { headerPrefixes } from "../ledger/answer-headers.js";
 import { strategyNames } from "../routing/strategies.js";
 import { stageDefinitions } from "../stages.js";
+import { storeSchema } from "../store/store-config.js";
 import { providerNames } from "../targets/providers.js";
 import { byteSize, configName, dollars, httpUrl, timeSpan } from "./fields.js";
 import { condition } from "./condition.js";
@@ -9,7 +10,7 @@ import { condition } from "./condition.js";
 const modelRow = z.strictObject({
   /** The target's own name for it; the key where it is left out. */
   name: z.string().min(1).max(256).optional(),
-  /** Dollars per million tokens; without them the model costs what `usd_per_hour` of its target says, or nothing. */
+  /** Dollars per million tokens; without them the model costs nothing. */
   input: dollars.optional(),
   cached_input: dollars.optional(),
   output: dollars.optional(),
@@ -36,7 +37,6 @@ const target = z.strictObject({
   /** The highest number of calls at one time; further calls go elsewhere or get `no_target`. */
   max_outstanding: z.int().min(1).optional(),
   connections: z.int().min(1).max(4096).default(256),
-  tags: z.array(configName).default([]),
   /** For Bedrock. */
   region: z.string().optional(),
   /** For Azure OpenAI. */
@@ -45,8 +45,8 @@ const target = z.strictObject({
     .strictObject({
       /** Without it the provider's; `off` for none. */
       path: z.union([z.string().startsWith("/"), z.literal("off")]).optional(),
-      interval: timeSpan.default(5000),
-      timeout: timeSpan.default(2000),
+      interval: timeSpan.prefault("5s"),
+      timeout: timeSpan.prefault("2s"),
     })
     .prefault({}),
   breaker: z
@@ -56,21 +56,20 @@ const target = z.strictObject({
       /** Share of failures that opens it, once `min_calls` calls ended in `window`. */
       error_rate: z.number().gt(0).max(1).default(0.5),
       min_calls: z.int().min(1).default(20),
-      window: timeSpan.default(30_000),
+      window: timeSpan.prefault("30s"),
       /** How long it stays open before one call probes the target. */
-      open_for: timeSpan.default(10_000),
+      open_for: timeSpan.prefault("10s"),
     })
     .prefault({}),
 });
 
 const routeTarget = z.union([
-  configName.transform((name) => ({ target: name, model: undefined, weight: undefined, tags: undefined })),
+  configName.transform((name) => ({ target: name, model: undefined, weight: undefined })),
   z.strictObject({
     target: configName,
     /** As the target's section names it; without it the model that the client named. */
     model: configName.optional(),
     weight: z.number().min(0).optional(),
-    tags: z.array(configName).optional(),
   }),
 ]);
 
@@ -94,9 +93,9 @@ const route = z.strictObject({
     .optional(),
   timeouts: z
     .strictObject({
-      first_byte: timeSpan.default(60_000),
-      idle: timeSpan.default(60_000),
-      total: timeSpan.default(600_000),
+      first_byte: timeSpan.prefault("60s"),
+      idle: timeSpan.prefault("60s"),
+      total: timeSpan.prefault("10m"),
     })
     .prefault({}),
   retries: z
@@ -158,15 +157,15 @@ const configShape = {
   lanes: z.record(configName, lane).default({}),
   limits: z
     .strictObject({
-      max_body: byteSize.default(32 * 1024 ** 2),
-      max_answer: byteSize.default(64 * 1024 ** 2),
-      max_event: byteSize.default(4 * 1024 ** 2),
-      max_headers: byteSize.default(16 * 1024),
+      max_body: byteSize.prefault("32MiB"),
+      max_answer: byteSize.prefault("64MiB"),
+      max_event: byteSize.prefault("4MiB"),
+      max_headers: byteSize.prefault("16KiB"),
       max_connections: z.int().min(0).default(0),
-      body_timeout: timeSpan.default(30_000),
-      headers_timeout: timeSpan.default(15_000),
+      body_timeout: timeSpan.prefault("30s"),
+      headers_timeout: timeSpan.prefault("15s"),
       /** A client that reads nothing for so long is disconnected. */
-      stall_timeout: timeSpan.default(60_000),
+      stall_timeout: timeSpan.prefault("60s"),
     })
     .prefault({}),
   answer_headers: z
@@ -177,6 +176,7 @@ const configShape = {
       in_last_event: z.boolean().default(true),
     })
     .prefault({}),
+  store: storeSchema.prefault({}),
   /** `stdout`, a file, or `off`: one line of JSON per call. */
   access_log: z.string().min(1).default("stdout"),
   tracing: z
@@ -186,7 +186,7 @@ const configShape = {
       headers: z.record(z.string(), z.string()).default({}),
     })
     .optional(),
-  drain_timeout: timeSpan.default(30_000),
+  drain_timeout: timeSpan.prefault("30s"),
 };
 
 /** The sections of stages that can be configured, beside the gateway's own. */

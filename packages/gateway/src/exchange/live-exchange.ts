@@ -34,14 +34,16 @@ export class LiveExchange implements Exchange {
   /** Set once the body is here, before the first stage. */
   body!: RequestBody;
   /** Looks up the route; set with the body. */
-  route!: (facts: RoutingFacts) => {
-    readonly choice: RouteChoice;
-    readonly highestPrice: ModelPrice | undefined;
-  };
-  readonly #arrivedMs = performance.now();
+  route!: (facts: RoutingFacts) => RouteChoice;
+  /** Of what may answer; set with the body. */
+  priceCeiling!: (choice: RouteChoice, facts: RoutingFacts) => ModelPrice | undefined;
+  /** On `performance.now()`'s clock; whoever sweeps over exchanges ends it then. */
+  dueMs = Number.POSITIVE_INFINITY;
+  /** On `performance.now()`'s clock. */
+  readonly arrivedMs = performance.now();
   #abort: AbortController | undefined;
   #reason: OctavoError | undefined;
-  #routed: ReturnType<LiveExchange["route"]> | undefined;
+  #choice: RouteChoice | undefined;
   #facts: RoutingFacts | undefined;
 
   constructor({ id, trace, operation, headers, response }: ExchangeStart) {
@@ -82,7 +84,7 @@ export class LiveExchange implements Exchange {
   }
 
   elapsedMs(): number {
-    return performance.now() - this.#arrivedMs;
+    return performance.now() - this.arrivedMs;
   }
 
   get facts(): RoutingFacts {
@@ -97,9 +99,9 @@ export class LiveExchange implements Exchange {
   }
 
   /** The route; throws `model_not_found`. */
-  get routed(): ReturnType<LiveExchange["route"]> {
-    this.#routed ??= this.route(this.facts);
-    return this.#routed;
+  get choice(): RouteChoice {
+    this.#choice ??= this.route(this.facts);
+    return this.#choice;
   }
 
   promptTokensAtMost(): number {
@@ -108,6 +110,6 @@ export class LiveExchange implements Exchange {
   }
 
   highestPrice(): ModelPrice | undefined {
-    return this.routed.highestPrice;
+    return this.priceCeiling(this.choice, this.facts);
   }
 }

@@ -1,6 +1,7 @@
 import type { JsonFields } from "@octavo/protocol";
 import type { z } from "zod";
 import type { Exchange, ModelPrice, Operation, PlannedAttempt } from "./exchange.js";
+import type { SharedStore } from "../store/shared-store.js";
 import type { LedgerUsage } from "./ledger-entry.js";
 
 /** Hooks answer at once where they can: a promise costs a call more than most checks do. */
@@ -101,6 +102,8 @@ export interface StageContext {
   /** Throws the target's error where it does not answer with success. */
   readonly call: (call: SideCall) => Promise<WholeAnswer>;
   readonly priceOf: (target: string, model: string) => ModelPrice | undefined;
+  /** What this instance shares with others. */
+  readonly store: SharedStore;
   /** One line of the gateway's log, as JSON. Never pass prompts, answers or keys. */
   readonly log: (level: "info" | "warn" | "error", message: string, fields?: JsonFields) => void;
 }

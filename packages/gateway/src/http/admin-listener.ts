@@ -15,7 +15,7 @@ export interface AdminListenerOptions {
   readonly reload: () => Promise<void>;
 }
 
-const readLimits = { maxBodyBytes: 1024 * 1024, timeoutMs: 10_000 };
+const maxBodyBytes = 1024 * 1024;
 
 /** The operator's port, behind a key of its own: metrics, state of targets, reload, and what stages add. */
 export class AdminListener {
@@ -91,7 +91,7 @@ async function readBody(request: IncomingMessage, response: ServerResponse): Pro
     request.headers["transfer-encoding"] === undefined
   )
     return undefined;
-  const parsed = parseJson((await readRequest(request, response, readLimits)).toString("utf8"));
+  const parsed = parseJson((await readRequest(request, response, maxBodyBytes)).toString("utf8"));
   if (parsed === undefined) throw new OctavoError("invalid_json", "The body is not JSON.");
   return parsed.value;
 }

@@ -20,7 +20,7 @@ export class GatewayListener {
     this.#server = createServer({
       headersTimeout: limits.headers_timeout,
       requestTimeout: limits.headers_timeout + limits.body_timeout,
-      connectionsCheckingInterval: Math.min(5000, Math.max(10, Math.floor(limits.headers_timeout / 4))),
+      connectionsCheckingInterval: checkIntervalMs(limits),
       maxHeaderSize: limits.max_headers,
       noDelay: true,
       keepAliveTimeout: 60_000,
@@ -88,6 +88,11 @@ function modelList(gateway: Gateway): object {
       octavo: { targets },
     })),
   };
+}
+
+/** How often Node looks for connections whose headers or bodies take too long. */
+function checkIntervalMs({ headers_timeout, body_timeout }: GatewayConfig["limits"]): number {
+  return Math.min(5000, Math.max(10, Math.floor(Math.min(headers_timeout, body_timeout) / 4)));
 }
 
 export function bind(server: Server, host: string, port: number): Promise<BoundAddress> {

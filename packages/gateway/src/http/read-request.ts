@@ -1,19 +1,15 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { OctavoError } from "@octavo/protocol";
 
-export interface ReadLimits {
-  readonly maxBodyBytes: number;
-  readonly timeoutMs: number;
-}
-
 /**
  * The body's bytes. Type and announced size are checked before a byte is read; bodies are never decompressed. Throws
- * `unsupported_media_type`, `payload_too_large`, `request_timeout` or `request_cancelled`.
+ * `unsupported_media_type`, `payload_too_large` or `request_cancelled`. How long a body may take is the HTTP server's to
+ * bound, for all connections together: a timer for each would cost more than the rest of the reading.
  */
 export function readRequest(
   request: IncomingMessage,
   response: ServerResponse,
-  { maxBodyBytes, timeoutMs }: ReadLimits,
+  maxBodyBytes: number,
 ): Promise<Buffer> {
   checkHeaders(request, maxBodyBytes);
   if (request.headers.expect !== undefined) response.writeContinue();
@@ -24,31 +20,28 @@ export function readRequest(
     const finish = (error?: OctavoError): void => {
       if (isOver) return;
       isOver = true;
-      clearTimeout(timer);
       if (error !== undefined) {
         request.pause();
         reject(error);
       } else
         resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, length));
     };
-    const timer = setTimeout(
-      () =>
-        finish(new OctavoError("request_timeout", `the request body did not arrive within ${timeoutMs} ms`)),
-      timeoutMs,
-    );
     request.on("data", (chunk: Buffer) => {
       length += chunk.length;
       if (length > maxBodyBytes) finish(tooLarge(maxBodyBytes));
       else chunks.push(chunk);
     });
     request.on("end", () => finish());
-    const onCut = (): void =>
-      finish(
-        new OctavoError(
-          "request_cancelled",
-          "the client closed the connection before its request was complete",
-        ),
-      );
+    const onCut = (): void => {
+      // an error costs more than a whole request, and every connection closes at last
+      if (!isOver)
+        finish(
+          new OctavoError(
+            "request_cancelled",
+            "the client closed the connection before its request was complete",
+          ),
+        );
+    };
     request.on("error", onCut);
     request.on("close", onCut);
   });

@@ -1,4 +1,4 @@
-import { Registry } from "@octavo/tracing/prometheus";
+import { type Labels, Registry } from "@octavo/tracing/prometheus";
 import type { LedgerEntry } from "../exchange/ledger-entry.js";
 import type { LiveTarget } from "../targets/live-target.js";
 
@@ -8,6 +8,7 @@ const tokenBounds = [0, 16, 64, 256, 1024, 4096, 16_384, 65_536];
 /** What the gateway counts, from ledger entries alone. Labels are names of gateway.yaml and codes: a client cannot add series. */
 export class GatewayMetrics {
   readonly registry = Registry.create();
+  readonly #known = new Map<string, Labels>();
   readonly #requests = this.registry.counter(
     "octavo_gateway_requests_total",
     "Calls that are over, by route, operation, status and error code.",
@@ -89,20 +90,35 @@ export class GatewayMetrics {
 
   /** An entry whose exchange is over. */
   record(entry: LedgerEntry): void {
-    const route = entry.route ?? "none";
-    const { operation, status, errorCode, attempts } = entry;
-    this.#requests.add(1, { route, operation, status: String(status), code: errorCode ?? "ok" });
-    this.#duration.observe((entry.durationMs ?? 0) / 1000, { route });
-    if (entry.firstByteMs !== undefined) this.#firstByte.observe(entry.firstByteMs / 1000, { route });
+    const { operation, status, errorCode = "ok", attempts } = entry;
+    const route = this.#label("route", entry.route ?? "none");
+    this.#requests.add(1, this.#labels({ ...route, operation, status: String(status), code: errorCode }));
+    this.#duration.observe((entry.durationMs ?? 0) / 1000, route);
+    if (entry.firstByteMs !== undefined) this.#firstByte.observe(entry.firstByteMs / 1000, route);
     for (const { target, reason, outcome, usage, costUsd, predictedCachedTokens } of attempts) {
-      this.#attempts.add(1, { target, reason, outcome });
-      if (costUsd > 0) this.#cost.add(costUsd, { target });
+      const ofTarget = this.#label("target", target);
+      this.#attempts.add(1, this.#labels({ target, reason, outcome }));
+      if (costUsd > 0) this.#cost.add(costUsd, ofTarget);
       if (usage === undefined) continue;
-      this.#tokens.add(usage.promptTokens, { target, kind: "prompt" });
-      this.#tokens.add(usage.completionTokens, { target, kind: "completion" });
-      if (usage.cachedTokens > 0) this.#tokens.add(usage.cachedTokens, { target, kind: "cached" });
+      this.#tokens.add(usage.promptTokens, this.#labels({ target, kind: "prompt" }));
+      this.#tokens.add(usage.completionTokens, this.#labels({ target, kind: "completion" }));
+      if (usage.cachedTokens > 0)
+        this.#tokens.add(usage.cachedTokens, this.#labels({ target, kind: "cached" }));
       if (predictedCachedTokens !== undefined)
-        this.#cacheError.observe(Math.abs(predictedCachedTokens - usage.cachedTokens), { target });
+        this.#cacheError.observe(Math.abs(predictedCachedTokens - usage.cachedTokens), ofTarget);
     }
+  }
+
+  #label(name: string, value: string): Labels {
+    return this.#labels({ [name]: value });
+  }
+
+  /** The one frozen set with these labels; there are as many as names in gateway.yaml and codes allow. */
+  #labels(labels: Labels): Labels {
+    let key = "";
+    for (const name in labels) key += `${name}=${labels[name] ?? ""};`;
+    let known = this.#known.get(key);
+    if (known === undefined) this.#known.set(key, (known = Object.freeze(labels)));
+    return known;
   }
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { performance } from "node:perf_hooks";
+import { isDeepStrictEqual } from "node:util";
 import { OctavoError } from "@octavo/protocol";
 import { childContext, parseTraceContext } from "@octavo/tracing";
 import type { GatewayConfig } from "../config/schema.js";
@@ -15,6 +16,7 @@ import { GatewayMetrics } from "../ledger/gateway-metrics.js";
 import { GatewaySpans } from "../ledger/gateway-spans.js";
 import type { AnswerWriting } from "../relay/send-whole.js";
 import { sendFailure } from "../relay/send-whole.js";
+import { openStore } from "../store/store-config.js";
 import { runCall } from "./run-call.js";
 import { GatewayRuntime } from "./runtime.js";
 import { makeSideCall } from "./side-call.js";
@@ -25,6 +27,8 @@ export interface GatewayOptions {
   readonly random?: () => number;
 }
 
+/** How exactly total timeouts are kept. */
+const sweepMs = 100;
 const requestIdPattern = /^[\w.:-]{1,128}$/;
 
 /**
@@ -40,6 +44,7 @@ export class Gateway {
   readonly #open = new Set<LiveExchange>();
   readonly #retiring = new Set<Promise<void>>();
   readonly #idle = new Set<() => void>();
+  readonly #sweep: NodeJS.Timeout;
   readonly metrics: GatewayMetrics;
   #isDraining = false;
 
@@ -61,20 +66,26 @@ export class Gateway {
       context.nowMs,
     );
     bind(this);
+    this.#sweep = setInterval(() => this.#endOverdue(), sweepMs).unref();
   }
 
   /** Throws `invalid_option` for what only shows when it is opened: a log that cannot be written, a folder without a tokenizer. */
   static async open({ config, random = Math.random }: GatewayOptions): Promise<Gateway> {
     const log = new AccessLog(config.access_log);
+    const store = await openStore(config.store, nowMs);
     let gateway: Gateway | undefined;
     const context: StageContext = {
       nowMs,
       random,
+      store,
       call: (call) => makeSideCall(call, gateway?.runtime, nowMs),
       priceOf: (target, model) => gateway?.runtime.targets.get(target)?.priceOf(model),
       log: (level, event, fields) => log.add({ time: new Date().toISOString(), level, event, ...fields }),
     };
-    const runtime = await GatewayRuntime.open(config, context, undefined);
+    const runtime = await GatewayRuntime.open(config, context, undefined).catch(async (thrown: unknown) => {
+      await store.close();
+      throw thrown;
+    });
     return new Gateway(runtime, log, new GatewaySpans(config.tracing), context, (made) => {
       gateway = made;
     });
@@ -95,6 +106,14 @@ export class Gateway {
   /** From now on calls follow this configuration; those under way end with the one they began with. Throws, and changes nothing. */
   async reload(config: GatewayConfig): Promise<void> {
     const before = this.#runtime;
+    if (!isDeepStrictEqual(config.store, before.config.store))
+      throw new OctavoError(
+        "invalid_option",
+        "store: what is counted there cannot move; restart the gateway",
+        {
+          param: "store",
+        },
+      );
     try {
       const next = await GatewayRuntime.open(config, this.#context, before);
       this.#runtime = next;
@@ -137,10 +156,7 @@ export class Gateway {
     try {
       if (this.#isDraining)
         throw new OctavoError("shutting_down", "the gateway is shutting down", { retryAfterSeconds: 1 });
-      const { max_body, body_timeout } = config.limits;
-      exchange.body = new RequestBody(
-        await readRequest(request, response, { maxBodyBytes: max_body, timeoutMs: body_timeout }),
-      );
+      exchange.body = new RequestBody(await readRequest(request, response, config.limits.max_body));
       this.#describe(exchange, runtime);
       answer = await runCall(
         exchange,
@@ -174,10 +190,22 @@ export class Gateway {
   }
 
   async close(): Promise<void> {
+    clearInterval(this.#sweep);
     await this.#runtime.retire(undefined);
     await Promise.all(this.#retiring);
+    await this.#context.store.close();
     await this.#spans.close();
     this.#log.close();
+  }
+
+  /** One sweep over all calls costs less than a timer for each. */
+  #endOverdue(): void {
+    const now = performance.now();
+    for (const exchange of this.#open)
+      if (now > exchange.dueMs)
+        exchange.abort(
+          new OctavoError("deadline_exceeded", "the call took longer than its route's total timeout"),
+        );
   }
 
   /** What the ledger knows before the first stage. */
@@ -190,10 +218,8 @@ export class Gateway {
       throw new OctavoError("invalid_request", "stream: expected true or false", { param: "stream" });
     exchange.ledger.requestedModel = model.slice(0, 256);
     exchange.ledger.isStream = fields["stream"] === true;
-    exchange.route = (facts) => {
-      const choice = runtime.router.choose(facts, exchange.body.fields, exchange.headers);
-      return { choice, highestPrice: runtime.router.highestPrice(choice, facts) };
-    };
+    exchange.route = (facts) => runtime.router.choose(facts, exchange.body.fields, exchange.headers);
+    exchange.priceCeiling = (choice, facts) => runtime.router.highestPrice(choice, facts);
   }
 
   #fail(exchange: LiveExchange, writing: AnswerWriting, thrown: unknown, request: IncomingMessage): void {

@@ -39,7 +39,7 @@ export async function runCall(
     await relayOf(exchange, environment, hooks, source, undefined, undefined, false).local(local);
     return undefined;
   }
-  const { choice } = exchange.routed;
+  const { choice } = exchange;
   const blocks = await runtime.prefixes.blocksOf(choice.route.name, exchange);
   const { ledger } = exchange;
   ledger.route = choice.route.name;
@@ -55,11 +55,7 @@ export async function runCall(
     : undefined;
   const source = sourceOf(exchange, environment, planned, continuation, blocks);
   exchange.onAbort = () => source.cancel();
-  const { total } = choice.route.config.timeouts;
-  const deadline = setTimeout(
-    () => exchange.abort(new OctavoError("deadline_exceeded", `the call took longer than ${total} ms`)),
-    total,
-  );
+  exchange.dueMs = exchange.arrivedMs + choice.route.config.timeouts.total;
   try {
     const obtained = await source.obtain();
     const relay = relayOf(exchange, environment, hooks, source, continuation, blocks, true);
@@ -67,7 +63,6 @@ export async function runCall(
   } catch (thrown) {
     throw exchange.abortReason ?? thrown;
   } finally {
-    clearTimeout(deadline);
     source.cancel();
   }
 }
@@ -80,7 +75,7 @@ function sourceOf(
   blocks: PromptBlocks | undefined,
 ): AnswerSource {
   const { runtime } = environment;
-  const { choice } = planned.length === 0 ? { choice: undefined } : exchange.routed;
+  const choice = planned.length === 0 ? undefined : exchange.choice;
   const route = choice?.route;
   const budgets = route === undefined ? undefined : runtime.budgets(route);
   const { retries, hedge } = route?.config ?? {};
@@ -95,11 +90,22 @@ function sourceOf(
     retryOnRefusal: retries?.on_refusal ?? false,
     retries: budgets?.retries ?? noBudget,
     hedges: budgets?.hedges ?? noBudget,
+    canContinue: (next) => {
+      const { winner } = exchange.ledger;
+      const begun = runtime.targets.get(winner?.target ?? "");
+      const live = runtime.targets.get(next.target);
+      return (
+        begun?.row.resumes === true &&
+        live?.row.resumes === true &&
+        live.modelName(next.model) === winner?.model
+      );
+    },
     open: (next, reason, firstByteMs) => {
       const target = runtime.targets.get(next.target);
       const name = target?.modelName(next.model);
       if (target === undefined || name === undefined || choice === undefined)
         throw new OctavoError("no_target", `No target ${next.target} has a model ${next.model}.`);
+      if (!target.admits(environment.nowMs(), choice.lane?.share)) throw noTarget();
       const { timeouts } = choice.route.config;
       const attempt = new TargetAttempt({
         target,

@@ -50,11 +50,12 @@ export class GatewayRuntime {
     this.stages = stages;
     this.prefixes = prefixes;
     this.router = new TargetRouter(config, targets, defaultRoute);
-    this.#probes = new HealthProbes(targets.values(), (target, isOk) =>
+    this.#probes = new HealthProbes(targets.values(), (target, isOk) => {
+      if (!isOk) prefixes.forget(target.name);
       context.log(isOk ? "info" : "warn", isOk ? "target_healthy" : "target_unhealthy", {
         target: target.name,
-      }),
-    );
+      });
+    });
   }
 
   /** Throws what a stage or a tokenizer refuses; nothing is left open then. */

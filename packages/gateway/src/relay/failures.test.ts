@@ -222,6 +222,23 @@ describe("a target that fails", () => {
     assert.deepEqual(await readStream(response), { text: "slow but sure", isDone: true, error: undefined });
   });
 
+  it("mid-stream at an Octavo server: a target of another kind does not go on, as it would write another answer", async () => {
+    await using dying = await FakeTarget.start({ kind: "stream-then", events: 4, ending: "cut" });
+    await using other = await FakeTarget.start();
+    await using gateway = await startTestGateway({
+      targets: {
+        one: { provider: "octavo", url: dying.url, models: ["m"] },
+        two: { provider: "openai-compatible", url: other.url, models: ["m"] },
+        three: { provider: "octavo", url: other.url, models: { m: { name: "another model" } } },
+      },
+      routes: { r: { models: ["m"], strategy: "round_robin", targets: ["one", "two", "three"] } },
+    });
+    const response = await gateway.post("/v1/chat/completions", { ...sampleBody, stream: true });
+    const { error, isDone } = await readStream(response);
+    assert.deepEqual([error, isDone], ["stream_interrupted", false]);
+    assert.equal(other.calls.length, 0);
+  });
+
   it("refuses the request itself: its status and message are the client's, and nobody else is asked", async () => {
     await using strict = await FakeTarget.start({
       kind: "status",

@@ -15,6 +15,9 @@ export interface ObtainOptions {
   readonly retryOnRefusal: boolean;
   readonly retries: AttemptBudget;
   readonly hedges: AttemptBudget;
+  /** Whether a target can go on with an answer that another one began. */
+  readonly canContinue: (planned: PlannedAttempt) => boolean;
+  /** Throws `no_target` where the target takes no calls any more. */
   readonly open: (
     planned: PlannedAttempt,
     reason: AttemptReason,
@@ -37,6 +40,7 @@ const otherTargetHelps: ReadonlySet<string> = new Set([
   "target_answer_invalid",
   "stream_interrupted",
   "unsupported_parameter",
+  "no_target",
 ]);
 
 /** Waits between two attempts at one target; other targets are asked at once. */
@@ -72,11 +76,10 @@ export class AnswerSource {
   async obtain(reason?: AttemptReason): Promise<Obtained> {
     const { checkAborted, retryOnRefusal } = this.#options;
     let error: OctavoError | undefined;
-    let why = reason;
     for (;;) {
       checkAborted();
       try {
-        const first = await this.#next(why, error);
+        const first = await this.#next(reason, error);
         if (first === undefined) break;
         const obtained = await this.#firstOf(first);
         this.#open.delete(obtained.attempt);
@@ -88,10 +91,11 @@ export class AnswerSource {
         error = new OctavoError("target_rejected", "the target refused to answer");
       } catch (thrown) {
         checkAborted();
-        error = OctavoError.from(thrown);
-        if (!otherTargetHelps.has(error.code)) throw error;
+        const failure = OctavoError.from(thrown);
+        // what an earlier target said tells more than that a later one takes no calls
+        if (failure.code !== "no_target" || error === undefined) error = failure;
+        if (!otherTargetHelps.has(failure.code)) throw failure;
       }
-      why = undefined;
     }
     throw error ?? noTarget();
   }
@@ -103,21 +107,38 @@ export class AnswerSource {
   ): Promise<TargetAttempt | undefined> {
     const { planned, retries, latencyThresholdMs } = this.#options;
     const isExtra = this.#numAttempts > 0;
-    if (!this.hasMore || (isExtra && !retries.take())) return undefined;
+    if (!this.hasMore) return undefined;
+    const next = this.#pick(reason);
     const isAgain = this.#place >= planned.length;
     // a wrong answer to this request will not be right the second time
-    if (isAgain && error?.code === "unsupported_parameter") return undefined;
+    if (
+      next === undefined ||
+      (isAgain && (reason === "escalation" || error?.code === "unsupported_parameter"))
+    )
+      return undefined;
+    // the budget is for targets in trouble; an answer that was judged, or begun, is another matter
+    if (isExtra && reason === undefined && !retries.take()) return undefined;
     if (isAgain)
       await sleep(backoffMs * 2 ** Math.min(4, this.#place - planned.length) * (0.5 + Math.random()));
-    const next = planned[this.#place % planned.length];
     this.#place += 1;
-    if (next === undefined) return undefined;
     const hasOther = this.#place < planned.length;
     return this.#start(
       next,
       reason ?? (!isExtra ? "first" : isAgain ? "retry" : "fallback"),
       hasOther ? latencyThresholdMs : undefined,
     );
+  }
+
+  /** The next target in turn, passing over those that cannot continue an answer where that is what is wanted. */
+  #pick(reason: AttemptReason | undefined): PlannedAttempt | undefined {
+    const { planned, canContinue } = this.#options;
+    for (let step = 0; step < planned.length; step += 1) {
+      const next = planned[(this.#place + step) % planned.length];
+      if (next === undefined || (reason === "resume" && !canContinue(next))) continue;
+      this.#place += step;
+      return next;
+    }
+    return undefined;
   }
 
   #start(planned: PlannedAttempt, reason: AttemptReason, firstByteMs: number | undefined): TargetAttempt {

@@ -59,8 +59,8 @@ export class SseSplitter {
 
   #decode(chunk: Buffer): readonly SseMessage[] {
     try {
-      return (this.#decoder?.push(chunk) ?? []).map(({ data }) => ({
-        raw: `data: ${data.replaceAll("\n", "\ndata: ")}\n\n`,
+      return (this.#decoder?.push(chunk) ?? []).map(({ event, data }) => ({
+        raw: `${event === "message" ? "" : `event: ${event}\n`}data: ${data.replaceAll("\n", "\ndata: ")}\n\n`,
         data,
       }));
     } catch (cause) {

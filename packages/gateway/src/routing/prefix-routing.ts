@@ -39,6 +39,11 @@ export class PrefixRouting {
     return new PrefixRouting(opened);
   }
 
+  /** The target was gone: its cache is not to be counted on. */
+  forget(target: string): void {
+    for (const { index } of this.#routes.values()) index.forget(target);
+  }
+
   /** Undefined where the route has no tokenizer, or the request is none that it can lay out. */
   async blocksOf(
     routeName: string,

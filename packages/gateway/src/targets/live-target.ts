@@ -29,6 +29,7 @@ export class LiveTarget {
   readonly #origin: string;
   readonly #pathPrefix: string;
   readonly #headers: Readonly<Record<string, string>>;
+  readonly #prices = new Map<string, ModelPrice>();
 
   constructor(name: string, config: GatewayTargetConfig) {
     this.name = name;
@@ -39,6 +40,8 @@ export class LiveTarget {
     this.#origin = url.origin;
     this.#pathPrefix = url.pathname === "/" ? "" : url.pathname.replace(/\/$/, "");
     this.#headers = { ...config.headers, ...this.#keyHeaders() };
+    for (const [model, { input = 0, cached_input = input, output = 0 }] of Object.entries(config.models))
+      if (input + output > 0) this.#prices.set(model, { input, cachedInput: cached_input, output });
     this.pool = new Pool(url.origin, {
       connections: config.connections,
       pipelining: 1,
@@ -94,10 +97,7 @@ export class LiveTarget {
   }
 
   priceOf(model: string): ModelPrice | undefined {
-    const row = Object.hasOwn(this.config.models, model) ? this.config.models[model] : undefined;
-    if (row === undefined || (row.input === undefined && row.output === undefined)) return undefined;
-    const input = row.input ?? 0;
-    return { input, cachedInput: row.cached_input ?? input, output: row.output ?? 0 };
+    return this.#prices.get(model);
   }
 
   headersFor(wire: WireRequest, nowMs: number): Record<string, string> {

@@ -1,7 +1,9 @@
 #include "program_binding.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <new>
 #include <string>
@@ -90,6 +92,10 @@ public:
         if (name == "activation") return ActivationOp{span(op, "on"), activation(op)};
         if (name == "experts") return experts(op);
         if (name == "sigmoid_gate") return SigmoidGateOp{span(op, "in"), span(op, "on")};
+        if (name == "gate") return GateOp{span(op, "in"), span(op, "on"), activation(op)};
+        if (name == "split") return SplitOp{span(op, "in"), span(op, "first"), span(op, "second"), integer(op, "run")};
+        if (name == "convolution") return convolution(op);
+        if (name == "gated_delta_rule" || name == "state_space") return recurrence(op, name == "gated_delta_rule");
         if (name == "add") return AddOp{span(op, "in"), span(op, "out")};
         if (name == "scale") return ScaleOp{span(op, "on"), real(op, "factor")};
         if (name == "clamp") return ClampOp{span(op, "on"), real(op, "limit")};
@@ -116,6 +122,47 @@ private:
                                     unwrap_or_null<const Vector>(expert.Get("downBias"))});
         }
         return read;
+    }
+
+    static ConvolutionOp convolution(const Napi::Object& op) {
+        const BufferSpan in = span(op, "in");
+        const auto given = unwrap<const Vector>(op.Get("weight"));
+        const int64_t taps = static_cast<int64_t>(given->size()) / in.width;
+        auto weight = std::make_shared<Vector>(given->size());
+        for (int64_t channel = 0; channel < in.width; channel++) {
+            for (int64_t tap = 0; tap < taps; tap++) {
+                (*weight)[static_cast<size_t>(tap * in.width + channel)] = (*given)[static_cast<size_t>(channel * taps + tap)];
+            }
+        }
+        const ConvolutionSpec spec{integer(op, "state"), in.width, taps, nullptr, nullptr, !op.Get("activation").IsUndefined()};
+        return {in, span(op, "out"), spec, std::move(weight), unwrap_or_null<const Vector>(op.Get("bias"))};
+    }
+
+    static RecurrenceOp recurrence(const Napi::Object& op, bool is_delta) {
+        const auto given = unwrap<const Vector>(op.Get("decayRate"));
+        auto rates = std::make_shared<Vector>(*given);
+        const bool is_log = text(op, "rateForm") == "log";
+        for (float& rate : *rates) rate = is_log ? std::exp(rate) : -rate;
+        RecurrenceSpec spec{};
+        spec.state = integer(op, "state");
+        spec.num_heads = integer(op, "numHeads");
+        spec.num_key_heads = integer(op, "numKeyHeads");
+        spec.key_dim = integer(op, "keyDim");
+        spec.value_dim = integer(op, "valueDim");
+        spec.is_delta = is_delta;
+        spec.is_tiled = is_delta && text(op, "keyHeads") == "tiled";
+        spec.least_step = real_or(op, "leastStep", 0.0f);
+        spec.most_step = real_or(op, "mostStep", std::numeric_limits<float>::infinity());
+        return {span(op, is_delta ? "q" : "c"),
+                span(op, is_delta ? "k" : "b"),
+                span(op, is_delta ? "v" : "x"),
+                span(op, is_delta ? "decay" : "step"),
+                span(op, is_delta ? "strength" : "step"),
+                span(op, "out"),
+                spec,
+                std::move(rates),
+                unwrap<const Vector>(op.Get("stepBias")),
+                is_delta ? nullptr : unwrap<const Vector>(op.Get("skip"))};
     }
 
     int32_t table(const Napi::Object& rope) {
@@ -170,8 +217,16 @@ Napi::Value create_kv_cache(const Napi::CallbackInfo& info) {
     const Napi::Object spec = info[0].As<Napi::Object>();
     const KvShape shape{static_cast<KvDtype>(integer(spec, "dtype")), integer(spec, "numBlocks"),
                         integer(spec, "blockSize"), integer(spec, "numKvHeads"), integer(spec, "headDim")};
+    StateCacheShape states;
+    if (const Napi::Value given = spec.Get("states"); !given.IsUndefined()) {
+        const Napi::Object source = given.As<Napi::Object>();
+        states.num_slots = integer(source, "numSlots");
+        states.max_draft = integer(source, "maxDraftTokens");
+        const Napi::Array widths = source.Get("widths").As<Napi::Array>();
+        for (uint32_t i = 0; i < widths.Length(); i++) states.widths.push_back(widths.Get(i).As<Napi::Number>().Int64Value());
+    }
     try {
-        return wrap(env, std::make_shared<KvCache>(shape, integer(spec, "numLayers")));
+        return wrap(env, std::make_shared<KvCache>(shape, integer(spec, "numLayers"), std::move(states)));
     } catch (const std::bad_alloc&) {
         throw Failure{"out_of_memory", "not enough memory for a KV cache of this size; lower the number of blocks"}
             .to_error(env);

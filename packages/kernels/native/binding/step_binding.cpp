@@ -198,6 +198,19 @@ void read_adapters(const Napi::Value& source, StepPlan& plan) {
     copy_integers(source.As<Napi::Object>(), "ofSequence", plan.sequence_adapters);
 }
 
+void read_states(const Napi::Value& source, StateLayout& states) {
+    states = {};
+    if (source.IsUndefined()) return;
+    const Napi::Object plan = source.As<Napi::Object>();
+    copy_integers(plan, "slots", states.slots);
+    copy_integers(plan, "sources", states.sources);
+    copy_integers(plan, "starts", states.starts);
+    copy_integers(plan, "ends", states.ends);
+    copy_integers(plan, "snapshotStarts", states.snapshot_starts);
+    copy_integers(plan, "snapshotPositions", states.snapshot_positions);
+    copy_integers(plan, "snapshotSlots", states.snapshot_slots);
+}
+
 }  // namespace
 
 /// (backend, program, cache, plan, rows, adapters | undefined) -> Promise<results>. Copies what it needs of plan and rows.
@@ -221,6 +234,7 @@ Napi::Value execute_step(const Napi::CallbackInfo& info) {
     copy_integers(source, "outputTokens", output_tokens, rows.Get("count").As<Napi::Number>().Int64Value());
     read_outputs(rows, output_tokens, plan);
     read_adapters(info[5], plan);
+    read_states(source.Get("states"), plan.recurrent);
     plan.wants_logits = source.Get("wantLogits").ToBoolean();
     const Napi::Value promise = job->promise();
     unwrap<BackendThread>(info[0])->submit(env, std::move(job));

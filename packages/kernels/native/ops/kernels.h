@@ -8,7 +8,7 @@
 namespace octavo {
 
 enum class RopeLayout { neox, interleaved };
-OCTAVO_ENUMERATION(Activation, silu, gelu, gelu_tanh, clamped_swiglu);
+OCTAVO_ENUMERATION(Activation, silu, gelu, gelu_tanh, clamped_swiglu, sigmoid, identity);
 OCTAVO_ENUMERATION(KvDtype, f32, f16, bf16, int8);
 
 inline size_t kv_element_bytes(KvDtype dtype) {

@@ -179,6 +179,10 @@ void gated_activation(Activation activation, const float* in, const float* up, f
             return gate([](Vec x) { return gelu_tanh(x); }, in, up, out, width);
         case Activation::clamped_swiglu:
             return clamped_swiglu(in, up, out, width);
+        case Activation::sigmoid:
+            return gate([](Vec x) { return splat(1.0f) / (splat(1.0f) + exponential(zero() - x)); }, in, up, out, width);
+        case Activation::identity:
+            return gate([](Vec x) { return x; }, in, up, out, width);
     }
 }
 

@@ -172,6 +172,45 @@ struct Executor::Step {
         });
     }
 
+    void operator()(const GateOp& op) {
+        const Rows in = program.rows(op.in);
+        const Rows on = program.rows(op.on);
+        for_rows(executor.pool_, num_rows, op.on.width * 2, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; i++) {
+                op_kernels().gated_activation(op.activation, in.row(i), on.row(i), on.row(i), op.on.width);
+            }
+        });
+    }
+
+    void operator()(const SplitOp& op) {
+        const Rows in = program.rows(op.in);
+        const Rows parts[] = {program.rows(op.first), program.rows(op.second)};
+        const size_t bytes = static_cast<size_t>(op.run) * sizeof(float);
+        for_rows(executor.pool_, num_rows, op.in.width / 8, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; i++) {
+                for (int64_t run = 0; run < op.in.width / op.run; run++) {
+                    std::memcpy(parts[run % 2].row(i) + run / 2 * op.run, in.row(i) + run * op.run, bytes);
+                }
+            }
+        });
+    }
+
+    void operator()(const ConvolutionOp& op) {
+        ConvolutionSpec spec = op.spec;
+        spec.weight = op.weight->data();
+        spec.bias = op.bias ? op.bias->data() : nullptr;
+        executor.states_.convolve(spec, program.rows(op.in), program.rows(op.out));
+    }
+
+    void operator()(const RecurrenceOp& op) {
+        RecurrenceSpec spec = op.spec;
+        spec.rates = op.rates->data();
+        spec.biases = op.biases->data();
+        spec.skips = op.skips ? op.skips->data() : nullptr;
+        executor.states_.recur(spec, {program.rows(op.q), program.rows(op.k), program.rows(op.v), program.rows(op.decay),
+                                      program.rows(op.strength), program.rows(op.out)});
+    }
+
     void operator()(const AddOp& op) {
         const Rows in = program.rows(op.in);
         const Rows out = program.rows(op.out);
@@ -224,7 +263,7 @@ struct Executor::Step {
     }
 };
 
-Executor::Executor(ThreadPool& pool) : pool_(pool), attention_(pool), adapters_(pool), experts_(pool), head_(pool) {}
+Executor::Executor(ThreadPool& pool) : pool_(pool), attention_(pool), adapters_(pool), states_(pool), experts_(pool), head_(pool) {}
 
 void Executor::run(Program& program, const KvCache& cache, const StepPlan& plan, StepResult& result,
                    const std::atomic<bool>& cancelled) {
@@ -232,6 +271,7 @@ void Executor::run(Program& program, const KvCache& cache, const StepPlan& plan,
     Step step{*this, program, cache, plan, plan.num_tokens};
     attention_.begin(plan.layout());
     adapters_.begin(plan);
+    states_.begin(plan.layout(), plan.recurrent, cache.states());
     for (RopeTable& rope : program.ropes()) rope.fill(plan.positions.data(), plan.num_tokens, pool_);
     encoded_.span = kNoSpan;
     for (const Op& op : program.ops()) {

@@ -35,6 +35,7 @@ private:
     EncodedSpan encoded_{kNoSpan, {}};
     Attention attention_;
     AdapterRunner adapters_;
+    StateRunner states_;
     ExpertRunner experts_;
     HeadRunner head_;
     std::vector<float> gathered_;

@@ -9,6 +9,7 @@
 #include "../matrix/matrix.h"
 #include "../ops/attention/attention.h"
 #include "../ops/kernels.h"
+#include "../ops/recurrent/state_runner.h"
 
 namespace octavo {
 
@@ -140,6 +141,50 @@ struct SigmoidGateOp {
     auto reads() const { return std::array{in, on}; }
     auto writes() const { return std::array{on}; }
 };
+/// on = activation(in) * on
+struct GateOp {
+    BufferSpan in;
+    BufferSpan on;
+    Activation activation;
+
+    auto reads() const { return std::array{in, on}; }
+    auto writes() const { return std::array{on}; }
+};
+/// Runs of `run` columns go to `first` and `second` in turn.
+struct SplitOp {
+    BufferSpan in;
+    BufferSpan first;
+    BufferSpan second;
+    int64_t run;
+
+    auto reads() const { return std::array{in}; }
+    auto writes() const { return std::array{first, second}; }
+};
+struct ConvolutionOp {
+    BufferSpan in;
+    BufferSpan out;
+    ConvolutionSpec spec;  // without weights
+    std::shared_ptr<const Vector> weight;  // [taps][width]
+    std::shared_ptr<const Vector> bias;  // may be null
+
+    auto reads() const { return std::array{in}; }
+    auto writes() const { return std::array{out}; }
+};
+struct RecurrenceOp {
+    BufferSpan q;
+    BufferSpan k;
+    BufferSpan v;
+    BufferSpan decay;
+    BufferSpan strength;
+    BufferSpan out;
+    RecurrenceSpec spec;  // without vectors
+    std::shared_ptr<const Vector> rates;
+    std::shared_ptr<const Vector> biases;
+    std::shared_ptr<const Vector> skips;  // may be null
+
+    auto reads() const { return std::array{q, k, v, decay, strength}; }
+    auto writes() const { return std::array{out}; }
+};
 struct AddOp {
     BufferSpan in;
     BufferSpan out;
@@ -178,6 +223,6 @@ struct GatherOp {
 };
 
 using Op = std::variant<EmbeddingOp, RmsNormOp, LayerNormOp, LinearOp, RopeOp, AttentionOp, GatedActivationOp, ActivationOp, ExpertsOp,
-                        SigmoidGateOp, AddOp, ScaleOp, ClampOp, RoundE4m3Op, GatherOp>;
+                        SigmoidGateOp, GateOp, SplitOp, ConvolutionOp, RecurrenceOp, AddOp, ScaleOp, ClampOp, RoundE4m3Op, GatherOp>;
 
 }  // namespace octavo

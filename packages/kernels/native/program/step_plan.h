@@ -5,6 +5,7 @@
 
 #include "../core/enumeration.h"
 #include "../ops/attention/attention.h"
+#include "../ops/recurrent/state_cache.h"
 #include "../sampling/row_sampler.h"
 
 namespace octavo {
@@ -50,6 +51,7 @@ struct StepPlan {
     /// Adapters of the step, and of each sequence the index of its own, or -1; both empty when no sequence has one.
     std::vector<std::shared_ptr<const Adapter>> adapters;
     std::vector<int32_t> sequence_adapters;
+    StateLayout recurrent;
     bool wants_logits = false;
 
     StepLayout layout() const {

@@ -1,5 +1,5 @@
 import { OctavoError } from "@octavo/protocol/errors";
-import type { KvCacheSpec } from "../backend.js";
+import type { KvCacheSpec, StateSpec } from "../backend.js";
 import { kvDtypes, kvHeadBytes } from "../kv-bytes.js";
 import { checkInteger, fail } from "./numbers.js";
 
@@ -19,8 +19,18 @@ export function checkKvCache(spec: KvCacheSpec): number {
     fail(
       `${spec.numBlocks} blocks of ${spec.blockSize} are ${numSlots} slots; at most ${2 ** 31 - 1} can be addressed.`,
     );
-  const bytes = 2 * spec.numLayers * numSlots * spec.numKvHeads * kvHeadBytes(spec.dtype, spec.headDim);
+  const bytes =
+    2 * spec.numLayers * numSlots * spec.numKvHeads * kvHeadBytes(spec.dtype, spec.headDim) +
+    (spec.states === undefined ? 0 : checkStates(spec.states));
   if (!Number.isSafeInteger(bytes))
     throw new OctavoError("out_of_memory", `A KV cache of ${bytes} bytes is more than any machine has.`);
   return bytes;
+}
+
+/** Bytes of all slots. */
+function checkStates({ numSlots, maxDraftTokens, widths }: StateSpec): number {
+  checkInteger("states.numSlots", numSlots, 1, 2 ** 31 - 1);
+  checkInteger("states.maxDraftTokens", maxDraftTokens, 0, 2 ** 16);
+  for (const width of widths) checkInteger("A width of states", width, 1, 2 ** 40);
+  return 4 * numSlots * widths.reduce((sum, width) => sum + width, 0);
 }

@@ -1,20 +1,9 @@
+import { checkExpert } from "./experts.js";
 import { OctavoError } from "@octavo/protocol/errors";
-import type {
-  Activation,
-  BufferRef,
-  ExpertWeights,
-  Matrix,
-  Op,
-  PlainActivation,
-  ProgramSpec,
-} from "../backend.js";
-
-/** A buffer reference with its defaults filled in. */
-export interface Span {
-  readonly buffer: number;
-  readonly column: number;
-  readonly width: number;
-}
+import type { Activation, BufferRef, Matrix, Op, PlainActivation, ProgramSpec } from "../backend.js";
+import { stateWidths } from "../state-widths.js";
+import { checkRecurrentOp, type StateNeed } from "./recurrent-ops.js";
+import { type Span, spanOf } from "./span.js";
 
 /** What steps are checked against. */
 export interface CheckedProgram {
@@ -30,6 +19,8 @@ export interface CheckedProgram {
   readonly attention:
     | { readonly numLayers: number; readonly numKvHeads: number; readonly headDim: number }
     | undefined;
+  /** Of each recurrent op. */
+  readonly states: readonly StateNeed[];
 }
 
 const mostSites = 65_535;
@@ -39,6 +30,8 @@ export const activations: readonly string[] = [
   "gelu",
   "gelu_tanh",
   "clamped_swiglu",
+  "sigmoid",
+  "identity",
 ] satisfies Activation[];
 
 const plainActivations: readonly string[] = ["silu", "gelu", "gelu_tanh"] satisfies PlainActivation[];
@@ -51,12 +44,6 @@ export function checkProgram(spec: ProgramSpec): CheckedProgram {
   return new ProgramChecker(spec).check();
 }
 
-/** The columns that a reference addresses. */
-export function spanOf(ref: BufferRef, widths: readonly number[]): Span {
-  const column = ref.column ?? 0;
-  return { buffer: ref.buffer, column, width: ref.width ?? (widths[ref.buffer] ?? 0) - column };
-}
-
 class ProgramChecker {
   readonly #spec: ProgramSpec;
   /** Which rows a buffer holds: a buffer not in the map has not been written. */
@@ -66,6 +53,7 @@ class ProgramChecker {
   #where = "the program";
   #numEmbeddings = Number.MAX_SAFE_INTEGER;
   #attention: CheckedProgram["attention"];
+  #numRecurrent = 0;
 
   constructor(spec: ProgramSpec) {
     this.#spec = spec;
@@ -92,6 +80,7 @@ class ProgramChecker {
       vocabSize: head.weight.rows,
       sites: this.#sites,
       attention: this.#attention,
+      states: this.#stateNeeds(),
     };
   }
 
@@ -141,6 +130,21 @@ class ProgramChecker {
       case "sigmoid_gate":
         this.#read("on", op.on);
         return this.#equal("the width of in", this.#read("in", op.in).width, "the columns of a gate", 1);
+      case "gate": {
+        const input = this.#read("in", op.in);
+        if (!activations.includes(op.activation) || (op.activation as Activation) === "clamped_swiglu")
+          this.#fail(`cannot gate by ${op.activation}`);
+        return this.#equal("the width of in", input.width, "the width of on", this.#read("on", op.on).width);
+      }
+      case "split":
+        return this.#checkSplit(op);
+      case "convolution":
+      case "gated_delta_rule":
+      case "state_space":
+        this.#needsTokens();
+        checkRecurrentOp(op, this.#numRecurrent, this.#checker);
+        this.#numRecurrent += 1;
+        return;
       case "add": {
         const input = this.#read("in", op.in);
         return this.#equal(
@@ -270,6 +274,17 @@ class ProgramChecker {
     this.#attention = { numLayers: Math.max(known?.numLayers ?? 0, layer + 1), numKvHeads, headDim };
   }
 
+  #checkSplit(op: Extract<Op, { op: "split" }>): void {
+    const { width } = this.#read("in", op.in);
+    this.#positive("run", op.run);
+    if (width % (2 * op.run) !== 0) this.#fail(`splits ${width} columns into runs of ${op.run} in turn`);
+    for (const name of ["first", "second"] as const) {
+      const out = this.#write(name, op[name]);
+      this.#equal(`twice the width of ${name}`, 2 * out.width, "the width of in", width);
+      this.#apart("in", { ...this.#span("in", op.in) }, name, out);
+    }
+  }
+
   #checkExperts(op: Extract<Op, { op: "experts" }>): void {
     const { experts, topK } = op;
     const input = this.#read("in", op.in);
@@ -281,38 +296,30 @@ class ProgramChecker {
     const out = this.#write("out", op.out);
     const inner = experts[0]?.down.cols ?? 0;
     for (const [index, expert] of experts.entries())
-      this.#checkExpert(index, expert, input.width, inner, out.width);
+      checkExpert(index, expert, [input.width, inner, out.width], this.#equal.bind(this));
     this.#apart("in", input, "out", out);
     this.#apart("scores", scores, "out", out);
   }
 
-  #checkExpert(index: number, expert: ExpertWeights, hidden: number, inner: number, outWidth: number): void {
-    const { gate, up, down } = expert;
-    const check = (
-      name: string,
-      rows: number,
-      cols: number,
-      weights: Pick<ExpertWeights["gate"], "rows" | "cols">,
-    ): void => {
-      this.#equal(`the number of rows of expert ${index}'s ${name}`, weights.rows, "the rows it needs", rows);
-      this.#equal(
-        `the number of columns of expert ${index}'s ${name}`,
-        weights.cols,
-        "the columns it needs",
-        cols,
-      );
+  /** For checks in files of their own. */
+  get #checker(): Parameters<typeof checkRecurrentOp>[2] {
+    return {
+      read: (name, ref) => this.#read(name, ref),
+      write: (name, ref) => this.#write(name, ref),
+      apart: (...spans) => this.#apart(...spans),
+      equal: (...values) => this.#equal(...values),
+      positive: (name, value) => this.#positive(name, value),
+      fail: (problem) => this.#fail(problem),
     };
-    check("gate", up === undefined ? 2 * inner : inner, hidden, gate);
-    if (up !== undefined) check("up", inner, hidden, up);
-    check("down", outWidth, inner, down);
-    for (const [bias, weights] of [
-      [expert.gateBias, gate],
-      [expert.upBias, up],
-      [expert.downBias, down],
-    ] as const) {
-      if (bias !== undefined)
-        this.#equal(`a bias of expert ${index}`, bias.length, "the rows of its weight", weights?.rows ?? 0);
-    }
+  }
+
+  #stateNeeds(): StateNeed[] {
+    const { ops, buffers } = this.#spec;
+    const withDraft = stateWidths(ops, buffers, 1);
+    return stateWidths(ops, buffers, 0).map((base, index) => ({
+      base,
+      perDraft: (withDraft[index] ?? 0) - base,
+    }));
   }
 
   #read(name: string, ref: BufferRef): Span {

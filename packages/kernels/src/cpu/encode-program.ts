@@ -1,5 +1,5 @@
 import type { BufferRef, ProgramSpec } from "../backend.js";
-import { spanOf } from "../checks/program.js";
+import { spanOf } from "../checks/span.js";
 import { foreign, Handle } from "./handles.js";
 
 /** A checked program as native/binding/program_binding.cpp reads it: handles of `owner` unwrapped, buffer references filled in. */

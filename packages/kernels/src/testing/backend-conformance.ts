@@ -7,6 +7,7 @@ import { digestsConformance } from "./conformance/digests.js";
 import { draftsConformance } from "./conformance/drafts.js";
 import { expertsConformance } from "./conformance/experts.js";
 import { logprobsConformance } from "./conformance/logprobs.js";
+import { recurrentConformance } from "./conformance/recurrent.js";
 import { rowOpsConformance } from "./conformance/row-ops.js";
 import { samplerStateConformance } from "./conformance/sampler-state.js";
 import { samplingConformance } from "./conformance/sampling.js";
@@ -19,6 +20,7 @@ export function backendConformance(name: string, open: (numThreads: number) => B
     expertsConformance(() => open(2));
     attentionConformance(() => open(2));
     determinismConformance(open);
+    recurrentConformance(open);
     adapterConformance(open);
     samplingConformance(() => open(2));
     samplerStateConformance(() => open(2));

@@ -72,6 +72,8 @@ export function activateGated(activation: Activation, gate: number, up: number):
 
 function activate(activation: Exclude<Activation, "clamped_swiglu">, x: number): number {
   if (activation === "silu") return x / (1 + Math.exp(-x));
+  if (activation === "sigmoid") return 1 / (1 + Math.exp(-x));
+  if (activation === "identity") return x;
   if (activation === "gelu_tanh") {
     return 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
   }

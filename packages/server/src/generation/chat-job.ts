@@ -10,7 +10,7 @@ import {
 import type { WireExchange } from "@octavo/tracing";
 import type { CapturedSequence } from "../account/content-capture.js";
 import { nowSeconds, type Service } from "../service.js";
-import { ChatOutput, type ChatReader, messageOf } from "./chat-output.js";
+import { ChatOutput, type ChatReader, messageOf } from "@octavo/engine/chat";
 import { chatPrompt } from "./chat-prompt.js";
 import { promptLimit } from "./encode-prompt.js";
 import { resolveMaxTokens, truncatePrompt } from "./context-length.js";

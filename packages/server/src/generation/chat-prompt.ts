@@ -3,7 +3,7 @@ import { detectContentFormat } from "@octavo/engine/parts";
 import { TemplateWorkError } from "@octavo/text/template/work";
 import { OctavoError, type ChatCompletionRequest, type ChatMessage } from "@octavo/protocol";
 import { encodePrompt } from "./encode-prompt.js";
-import { invalidField, unsupportedField } from "./refusal.js";
+import { invalidField, unsupportedField } from "@octavo/protocol/refusal";
 import type { Caller } from "./run.js";
 
 /** Fields that shape a chat prompt; `/tokenize` has them too. */

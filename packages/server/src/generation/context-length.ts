@@ -1,5 +1,5 @@
 import { OctavoError } from "@octavo/protocol";
-import { invalidField } from "./refusal.js";
+import { invalidField } from "@octavo/protocol/refusal";
 
 export interface TokenBudget {
   /** As requested; undefined if the request has no limit. */

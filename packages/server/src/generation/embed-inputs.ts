@@ -6,7 +6,7 @@ import { truncatePrompt } from "./context-length.js";
 import { promptLimit } from "./encode-prompt.js";
 import { engineRequestId } from "./serving-records.js";
 import { tokenizePrompts } from "./tokenize-prompts.js";
-import { invalidField } from "./refusal.js";
+import { invalidField } from "@octavo/protocol/refusal";
 
 type EmbeddingFields = Pick<
   EmbeddingsRequest,

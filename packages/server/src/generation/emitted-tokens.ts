@@ -1,6 +1,6 @@
 import type { GenerationRequest } from "@octavo/engine";
 import type { OctavoFields } from "@octavo/protocol";
-import { invalidField } from "./refusal.js";
+import { invalidField } from "@octavo/protocol/refusal";
 
 /** What another server gave of the answer already. Throws `invalid_request` for several prompts. */
 export function emittedTokens(

@@ -5,7 +5,7 @@ import type {
   MessagesRequest,
 } from "@octavo/protocol";
 import { chatCompletionRequest, OctavoError, parseWith } from "@octavo/protocol";
-import { invalidField } from "./refusal.js";
+import { invalidField } from "@octavo/protocol/refusal";
 
 type Prompt = Pick<MessagesRequest, "messages" | "system" | "tool_choice">;
 type Message = Prompt["messages"][number];

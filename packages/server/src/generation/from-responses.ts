@@ -22,7 +22,6 @@ export function chatFromResponses(
 ): { readonly chat: ChatCompletionRequest; readonly conversation: readonly DraftMessage[] } {
   const conversation = [...earlier, ...inputMessages(request.input)];
   const system = request.instructions ? [{ role: "system", content: request.instructions }] : [];
-  const { tool_choice: choice } = request;
   const chat = parseWith(chatCompletionRequest, {
     model: request.model,
     user: request.user,
@@ -31,10 +30,7 @@ export function chatFromResponses(
       type: "function",
       function: { name, description, parameters, strict },
     })),
-    tool_choice:
-      typeof choice === "object" && choice !== null
-        ? { type: "function", function: { name: choice.name } }
-        : choice,
+    tool_choice: toolChoice(request.tool_choice),
     parallel_tool_calls: request.parallel_tool_calls,
     max_completion_tokens: request.max_output_tokens,
     temperature: request.temperature,
@@ -45,6 +41,14 @@ export function chatFromResponses(
     ...samplingFieldsOf(request),
   });
   return { chat, conversation };
+}
+
+function toolChoice(choice: ResponsesRequest["tool_choice"]): unknown {
+  if (typeof choice !== "object" || choice === null) return choice;
+  if (choice.type === "function") return { type: "function", function: { name: choice.name } };
+  const { type, mode, tools } = choice;
+  const named = tools.map(({ name }) => ({ type: "function", function: { name } }));
+  return { type, allowed_tools: { mode, tools: named } };
 }
 
 /** vLLM's additions, which have the same names in both. */

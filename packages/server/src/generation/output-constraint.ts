@@ -1,4 +1,5 @@
 import type { Engine, Grammar, GrammarSpec, JsonLayout, JsonValue } from "@octavo/engine";
+import type { OutputConstraint } from "@octavo/engine/chat";
 import {
   type ConstraintFields,
   OctavoError,
@@ -6,13 +7,7 @@ import {
   structuralTag,
   type StructuralTag,
 } from "@octavo/protocol";
-import { invalidField } from "./refusal.js";
-
-/** A constraint on the output, and the field that sets it. */
-export interface OutputConstraint {
-  readonly spec: GrammarSpec;
-  readonly param: string;
-}
+import { invalidField } from "@octavo/protocol/refusal";
 
 /**
  * A request's constraint, under any of its field names; undefined if it has none. Throws `invalid_request` for several

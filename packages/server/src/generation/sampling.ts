@@ -1,6 +1,6 @@
 import { resolveSamplingParams, type GenerationDefaults, type SamplingParams } from "@octavo/engine";
 import type { SamplingFields } from "@octavo/protocol";
-import { invalidField } from "./refusal.js";
+import { invalidField } from "@octavo/protocol/refusal";
 
 export interface WireSamplingContext {
   readonly defaults: GenerationDefaults;

@@ -1,6 +1,6 @@
 import type { GenerationEvent, SequenceDelta, TokenLogprob } from "@octavo/engine";
 import type { ChatCompletionRequest } from "@octavo/protocol";
-import { invalidField } from "./refusal.js";
+import { invalidField } from "@octavo/protocol/refusal";
 
 /** Throws `invalid_request` for fields that only a stream has, or that a stream cannot have. */
 export function checkStreamFields(

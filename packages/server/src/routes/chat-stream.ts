@@ -8,7 +8,7 @@ import {
   type UsageInfo,
 } from "@octavo/protocol";
 import { type ChatJob, finishReason, readDelta, reasoningTokens } from "../generation/chat-job.js";
-import type { ChatReader } from "../generation/chat-output.js";
+import type { ChatReader } from "@octavo/engine/chat";
 import { chatLogprobs } from "../generation/logprobs.js";
 import { promptParts } from "../generation/prompt-parts.js";
 import { readGeneration } from "../generation/run.js";

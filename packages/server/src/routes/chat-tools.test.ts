@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import type { ChatCompletion, ChatCompletionChunk } from "@octavo/protocol";
 import { createSseDecoder } from "@octavo/protocol";
 import type OpenAI from "openai";
-import { messageOf } from "../generation/chat-output.js";
+import { messageOf } from "@octavo/engine/chat";
 import { toolFormats } from "@octavo/text/parsers/registry";
 import { startTestServer, type TestServer } from "../testing/test-server.js";
 import { transcripts, transcriptTools } from "@octavo/text/parsers/testing/transcripts";
@@ -141,6 +141,39 @@ describe("tool_choice", () => {
     await answer(server, { tool_choice: "none" });
     const grammars = server.model.engine.requests.map(({ grammar }) => grammar !== undefined);
     assert.deepEqual(grammars, [true, true, false, false]);
+  });
+
+  it("allowed tools bring a constraint in both modes and both APIs; one that is not there is named", async () => {
+    await using server = await startTestServer(hermes, { reply: () => call });
+    const functions = (...names: string[]): object[] =>
+      names.map((name) => ({ type: "function", function: { name } }));
+    const only = (mode: string, ...names: string[]): object => ({
+      type: "allowed_tools",
+      allowed_tools: { mode, tools: functions(...names) },
+    });
+    for (const mode of ["auto", "required"]) await answer(server, { tool_choice: only(mode, "get_weather") });
+    const response = await server.post("/v1/responses", {
+      input: "Hi",
+      tools: transcriptTools.map(({ function: tool }) => ({ type: "function", ...tool })),
+      tool_choice: {
+        type: "allowed_tools",
+        mode: "auto",
+        tools: [{ type: "function", name: "get_weather" }],
+      },
+    });
+    assert.equal(response.status, 200);
+    const grammars = server.model.engine.requests.map(({ grammar }) => grammar !== undefined);
+    assert.deepEqual(grammars, [true, true, true]);
+    const unknown = await server.post("/v1/chat/completions", {
+      messages,
+      tools,
+      tool_choice: only("auto", "get_weather", "nobody"),
+    });
+    const { error } = (await unknown.json()) as { error: { param: string } };
+    assert.deepEqual(
+      [unknown.status, error.param],
+      [400, "tool_choice.allowed_tools.tools[1].function.name"],
+    );
   });
 
   it("reads a plain JSON array where the model's own format cannot be constrained", async () => {

@@ -7,7 +7,7 @@ import {
   reasoningTokens,
   startChat,
 } from "../generation/chat-job.js";
-import { messageOf } from "../generation/chat-output.js";
+import { messageOf } from "@octavo/engine/chat";
 import { chatLogprobs, promptLogprobs } from "../generation/logprobs.js";
 import { chatNotes } from "../generation/serving-records.js";
 import { noPromptParts, promptParts } from "../generation/prompt-parts.js";
@@ -18,7 +18,7 @@ import { jsonWithLists, made, sendJsonPieces } from "../http/json-pieces.js";
 import type { Service } from "../service.js";
 import { streamChat } from "./chat-stream.js";
 import { checkStreamFields } from "../generation/stream-interval.js";
-import { invalidField } from "../generation/refusal.js";
+import { invalidField } from "@octavo/protocol/refusal";
 
 export async function handleChat(
   service: Service,

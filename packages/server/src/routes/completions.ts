@@ -29,7 +29,7 @@ import {
 } from "../generation/completion-job.js";
 import { streamCompletions } from "./completions-stream.js";
 import { emittedTokens } from "../generation/emitted-tokens.js";
-import { invalidField } from "../generation/refusal.js";
+import { invalidField } from "@octavo/protocol/refusal";
 
 export async function handleCompletions(
   service: Service,

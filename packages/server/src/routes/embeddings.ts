@@ -10,7 +10,7 @@ import type {
 import { chatPrompt } from "../generation/chat-prompt.js";
 import { embedInputs } from "../generation/embed-inputs.js";
 import { encodeVector } from "../generation/encode-vector.js";
-import { invalidField, unsupportedField } from "../generation/refusal.js";
+import { invalidField, unsupportedField } from "@octavo/protocol/refusal";
 import type { RequestContext } from "../http/request-context.js";
 import { sendBytes, sendJson } from "../http/respond.js";
 import { nowSeconds, type Service } from "../service.js";

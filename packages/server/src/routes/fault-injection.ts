@@ -4,7 +4,7 @@ import { snakeCased } from "../generation/serving-records.js";
 import type { RequestContext } from "../http/request-context.js";
 import { sendJson } from "../http/respond.js";
 import type { Service } from "../service.js";
-import { invalidField } from "../generation/refusal.js";
+import { invalidField } from "@octavo/protocol/refusal";
 
 type FieldName = keyof FaultInjectionRequest;
 

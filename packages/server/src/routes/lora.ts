@@ -3,7 +3,7 @@ import { type LoadLoraRequest, OctavoError, type UnloadLoraRequest } from "@octa
 import type { RequestContext } from "../http/request-context.js";
 import { sendText } from "../http/respond.js";
 import type { Service } from "../service.js";
-import { invalidField } from "../generation/refusal.js";
+import { invalidField } from "@octavo/protocol/refusal";
 
 /**
  * Who comes with the operator's key learns what is wrong. On a server without keys, anybody may ask: all failures look alike, so

@@ -10,7 +10,7 @@ import { sendJson } from "../http/respond.js";
 import { type SseWriter, streamEvents } from "../http/sse-writer.js";
 import { nowSeconds, type Service } from "../service.js";
 import type { OwnerId } from "../tenants/ownership.js";
-import { invalidField } from "../generation/refusal.js";
+import { invalidField } from "@octavo/protocol/refusal";
 
 interface Turn {
   readonly job: ChatJob;

@@ -14,7 +14,7 @@ import { type EmbeddedInput, embedInputs } from "../generation/embed-inputs.js";
 import type { RequestContext } from "../http/request-context.js";
 import { sendJson } from "../http/respond.js";
 import { nowSeconds, type Service } from "../service.js";
-import { invalidField } from "../generation/refusal.js";
+import { invalidField } from "@octavo/protocol/refusal";
 
 /** The cosine of the two texts' embeddings, since these models have no head that scores pairs. */
 export async function handleScore(

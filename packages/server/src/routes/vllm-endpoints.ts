@@ -1,5 +1,5 @@
 import { OctavoError, poolingRequest } from "@octavo/protocol";
-import { invalidField } from "../generation/refusal.js";
+import { invalidField } from "@octavo/protocol/refusal";
 import type { RequestContext } from "../http/request-context.js";
 import { sendJson } from "../http/respond.js";
 import type { Service } from "../service.js";

@@ -20,7 +20,7 @@ import type {
 import { GrammarCompiler } from "@octavo/engine/parts";
 import { plainServingRecord } from "@octavo/engine/testing";
 import { OctavoError } from "@octavo/protocol";
-import type { ByteTokenizer } from "./fake-tokenizer.js";
+import type { ByteTokenizer } from "@octavo/text/testing/byte-tokenizer";
 
 const stepComputeMs = 1;
 

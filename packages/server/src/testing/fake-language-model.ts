@@ -10,7 +10,7 @@ import { TemplateWorkError } from "@octavo/text/template/work";
 import { OctavoError } from "@octavo/protocol";
 import { FakeEngine, type FakeBehaviour } from "./fake-engine.js";
 import { FakeFaults } from "./fake-faults.js";
-import { ByteTokenizer } from "./fake-tokenizer.js";
+import { ByteTokenizer } from "@octavo/text/testing/byte-tokenizer";
 
 export interface FakeModelOptions extends Partial<FakeBehaviour> {
   readonly name?: string;

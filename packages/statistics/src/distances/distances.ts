@@ -1,5 +1,5 @@
 import { OctavoError } from "@octavo/protocol";
-import { requireLevel, requireSameLength, requireSample, requireWeights } from "../check.js";
+import { requireSameLength, requireSample, requireWeights } from "../check.js";
 
 /**
  * First Wasserstein distance of two samples: the area between their cumulative shares, in the values' unit. Throws
@@ -69,25 +69,6 @@ export function jensenShannon(
   return Math.sqrt(Math.max(0, base === "2" ? nats / Math.LN2 : nats));
 }
 
-/**
- * Population stability index: the sum of (q - p) ln(q / p) over categories, in nats; 0.1 and 0.25 are the customary limits of
- * slight and of large change. Shares below `floor` count as that, since one empty category would make it infinite. Throws
- * `invalid_option` as `jensenShannon`.
- */
-export function populationStability(
-  baseline: readonly number[],
-  current: readonly number[],
-  floor = 1e-4,
-): number {
-  requireLevel("floor", floor);
-  const [p, q] = sharesOf(baseline, current);
-  return p.reduce((sum, share, index) => {
-    const before = Math.max(floor, share);
-    const after = Math.max(floor, q[index]!);
-    return sum + (after - before) * Math.log(after / before);
-  }, 0);
-}
-
 function sharesOf(first: readonly number[], second: readonly number[]): [number[], number[]] {
   requireSameLength("first", first.length, "second", second.length);
   requireWeights("first", first);
@@ -97,32 +78,4 @@ function sharesOf(first: readonly number[], second: readonly number[]): [number[
     return weights.map((weight) => weight / total);
   };
   return [normalise(first), normalise(second)];
-}
-
-/** How many values lie below, between and above ascending edges: one count more than there are edges; an edge belongs above. */
-export function binCounts(values: readonly number[], edges: readonly number[]): number[] {
-  requireSample("values", values);
-  for (let i = 1; i < edges.length; i++) {
-    if (!(edges[i]! > edges[i - 1]!)) {
-      throw new OctavoError(
-        "invalid_option",
-        `edges[${i}] is ${edges[i]} after ${edges[i - 1]}; expected more.`,
-        {
-          param: "edges",
-        },
-      );
-    }
-  }
-  const counts = Array.from({ length: edges.length + 1 }, () => 0);
-  for (const value of values) {
-    let low = 0;
-    let high = edges.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (value >= edges[middle]!) low = middle + 1;
-      else high = middle;
-    }
-    counts[low]! += 1;
-  }
-  return counts;
 }

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Random } from "../random.js";
-import { blockBootstrap, blockLengthFor } from "./block-bootstrap.js";
 import { clusterBootstrap, twoSampleBootstrap } from "./two-sample-bootstrap.js";
 
 /** Requests whose gaps share a level: the p90 of gaps depends on how levels spread, not on how many gaps there are. */
@@ -93,41 +92,6 @@ test("without an effect the ratio of tails seldom excludes 1", () => {
   assert.ok(alarms <= 0.085 * rounds, `${alarms} of ${rounds}`);
 });
 
-/** Neighbours with correlation 0.6, mean 0. */
-function series(random: Random, length: number): number[] {
-  let value = random.normal() / 0.8;
-  return Array.from({ length }, () => (value = 0.6 * value + random.normal()));
-}
-
-test("blocks cover the mean of a dependent series; single values would not", () => {
-  const random = new Random(6);
-  const rounds = 300;
-  let blocks = 0;
-  let single = 0;
-  for (let round = 0; round < rounds; round++) {
-    const values = series(random, 300);
-    const holds = (length: number) => {
-      const { interval } = blockBootstrap(values, length, { resamples: 200, seed: round });
-      return interval![0] <= 0 && 0 <= interval![1];
-    };
-    if (holds(blockLengthFor(values))) blocks++;
-    if (holds(1)) single++;
-  }
-  assert.ok(blocks >= 0.88 * rounds, `blocks: ${blocks} of ${rounds}`);
-  assert.ok(single <= 0.8 * rounds, `single values: ${single} of ${rounds}`);
-});
-
-test("the block length grows with dependence", () => {
-  const random = new Random(4);
-  const lengths = [0, 0.5, 0.9].map((correlation) => {
-    let value = 0;
-    return blockLengthFor(
-      Array.from({ length: 2000 }, () => (value = correlation * value + random.normal())),
-    );
-  });
-  assert.ok(lengths[0]! <= 4 && lengths[1]! > lengths[0]! && lengths[2]! > 2 * lengths[1]!, lengths.join());
-});
-
 test("seeded, and undefined where there is too little", () => {
   const random = new Random(2);
   const [a, b] = [requests(random, 20, 1), requests(random, 20, 1)];
@@ -144,5 +108,4 @@ test("seeded, and undefined where there is too little", () => {
   const noRatio = twoSampleBootstrap(a, zeros, { statistic: { kind: "mean" }, compare: "ratio" });
   assert.equal(noRatio.estimate, undefined);
   assert.equal(noRatio.interval, undefined);
-  assert.equal(blockBootstrap([1, 2, 3, 4, 5, 6, 7], 1).interval, undefined);
 });

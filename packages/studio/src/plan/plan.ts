@@ -1,7 +1,14 @@
 import { type ModelDescription } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
+import { formatBinaryBytes } from "@octavo/protocol/options";
 import { type TokenPrice, type Cost, costOf, type Crossing, crossingOf } from "./cost.js";
-import { kvBytesPerToken, kvBytesReserved, type KvFormat, kvFormats } from "./formats/kv-formats.js";
+import {
+  kvBytesPerToken,
+  kvBytesReserved,
+  type KvFormat,
+  kvFormats,
+  stateBytes,
+} from "./formats/kv-formats.js";
 import { weightBytes, weightFormats } from "./formats/weight-formats.js";
 import type { ComputeType, Hardware } from "./hardware/hardware.js";
 import {
@@ -17,7 +24,12 @@ import { shapeOf } from "./shape/read-shape.js";
 import { storedWeights } from "./stored.js";
 
 export interface PlanOptions {
-  readonly hardware: readonly { readonly id: string; readonly hardware: Hardware }[];
+  readonly hardware: readonly {
+    readonly id: string;
+    readonly hardware: Hardware;
+    /** Of all devices of this kind together, in place of the plan's. */
+    readonly dollarsPerHour?: number | undefined;
+  }[];
   /** Devices that share the model. */
   readonly devices: number;
   /** Prompt and output tokens of a request; default 4096, or as many as the model takes. */
@@ -76,12 +88,13 @@ export interface MachinePlan {
   readonly id: string;
   readonly hardware: Hardware;
   readonly devices: number;
+  readonly dollarsPerHour: number | undefined;
   readonly formats: readonly FormatPlan[];
 }
 
 export interface Plan {
   readonly model: string;
-  readonly shape: Omit<ModelShape, "matrices" | "attention" | "vectorElements">;
+  readonly shape: Omit<ModelShape, "matrices" | "attention" | "vectorElements" | "stateElements">;
   readonly parameters: number;
   readonly activeParameters: number;
   readonly windowedLayers: number;
@@ -120,15 +133,20 @@ export function makePlan(model: string, description: ModelDescription, plan: Pla
     kvBytesPerToken: byKvFormat((format) => kvBytesPerToken(shape, format)),
     kvBytesPerSequence: byKvFormat((format) => kvBytesReserved(shape, format, options.context)),
     options,
-    machines: machines.map(({ id, hardware }) => ({
+    machines: machines.map(({ id, hardware, dollarsPerHour = options.dollarsPerHour }) => ({
       id,
       hardware,
       devices: options.devices,
+      dollarsPerHour,
       formats: artifactsOf(shape, description).map((artifact) =>
-        planFormat(shape, artifact, hardware, options),
+        planFormat(shape, artifact, hardware, { ...options, dollarsPerHour }),
       ),
     })),
-    assumptions: assumptionsOf(shape, options),
+    assumptions: assumptionsOf(
+      shape,
+      options,
+      machines.some((machine) => machine.dollarsPerHour !== undefined),
+    ),
   };
 }
 
@@ -241,7 +259,7 @@ function plannedRequest(
   return { ...options, context, outputTokens };
 }
 
-function assumptionsOf(shape: ModelShape, options: PlannedRequest): string[] {
+function assumptionsOf(shape: ModelShape, options: PlannedRequest, hasRates: boolean): string[] {
   const { context, outputTokens, devices, memoryUtilization, efficiency, kvFormat, concurrency } = options;
   const percent = (share: number): string => `${Number((100 * share).toFixed(1))} %`;
   const lines = [
@@ -267,12 +285,17 @@ function assumptionsOf(shape: ModelShape, options: PlannedRequest): string[] {
       "Layers with a sliding window keep no more than the window, as vLLM's do; Octavo keeps the whole context of every layer.",
     );
   }
+  if (shape.stateElements > 0) {
+    lines.push(
+      `Recurrent layers keep ${formatBinaryBytes(stateBytes(shape))} of each sequence, however long it is; copies for shared prefixes come on top.`,
+    );
+  }
   if (shape.isLatent) {
     lines.push(
       "Latent attention keeps one latent per token and folds its up-projections into queries and outputs.",
     );
   }
-  if (options.dollarsPerHour !== undefined) {
+  if (hasRates || options.dollarsPerHour !== undefined) {
     lines.push(
       "Money: the machine is always busy, prompts and outputs take turns at their own speeds; a month has 730.5 hours, rented whole.",
     );

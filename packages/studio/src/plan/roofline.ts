@@ -76,6 +76,7 @@ export function prefillRoofline(workload: Workload, machine: DeviceGroup, tokens
   const { shape, read } = workload;
   const head = shape.matrices.find(({ kind }) => kind === (shape.isTied ? embeddingKind : headKind));
   let flops = tokens * 2 * activeWeights(shape, false) + 2 * (head === undefined ? 0 : elementsOf(head));
+  flops += tokens * stateFlops(shape);
   for (const { flopsPerContextToken, window = Infinity } of shape.attention) {
     flops += flopsPerContextToken * visibleTokens(tokens, window);
   }
@@ -106,11 +107,16 @@ function activeWeights(shape: ModelShape, withHead: boolean): number {
   return sum;
 }
 
+/** Of one token: an element decays, is recalled, written and read. */
+function stateFlops({ stateElements }: ModelShape): number {
+  return 7 * stateElements;
+}
+
 function attentionFlops(shape: ModelShape, context: number): number {
   return shape.attention.reduce(
     (sum, { flopsPerContextToken, window = Infinity }) =>
       sum + flopsPerContextToken * Math.min(context, window),
-    0,
+    stateFlops(shape),
   );
 }
 

@@ -83,7 +83,10 @@ const methods: Readonly<Record<MethodSettings["kind"], QuantizeMethod>> = {
       oneOf("group_size", groupSize, groupSizes, "gptq");
       const solve = roundToNearest !== true;
       if (!solve && actOrder) {
-        throw invalidOption("act_order", "needs the inputs' weights, which round_to_nearest does without");
+        throw invalidOption(
+          "act_order",
+          "needs the inputs' weights, which rounding to the nearest does without",
+        );
       }
       return { kind: "gptq", bits, groupSize, actOrder, solve };
     },

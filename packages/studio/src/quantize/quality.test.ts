@@ -20,7 +20,7 @@ interface Loss {
 /** Quantises a model and gives the meanDivergence from it on conversations that calibration did not see. */
 function lossesOf(
   model: string,
-  original: readonly Float64Array[],
+  original: readonly Float32Array[],
 ): (name: string, options: Omit<QuantizeOptions, "out">) => Promise<Loss> {
   return async (name, options) => {
     const out = join(scratch, name);

@@ -47,7 +47,7 @@ export async function quantize(
     throw invalidOption(
       "calibration",
       `is needed by ${settings.kind}: name a file of texts like those the model will see, .txt or .jsonl, of some 60000 tokens ` +
-        `(or ask for round_to_nearest)`,
+        `(or round to the nearest value without one, with --round-to-nearest)`,
     );
   }
   if (options.calibration === undefined) {

@@ -1,12 +1,25 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { callWriters } from "./testing/agreement-writers.js";
+import { reasoningFormats } from "./reasoning/reasoning-format.js";
+import { reasoningFormatNames, toolFormatNames } from "./format-names.js";
 import { resolveFormats, toolFormats } from "./registry.js";
 
 const auto = { toolCallParser: "auto", reasoningParser: "auto" } as const;
 
 /** Formats whose calls look like another's, or like plain JSON. */
 const ambiguous = new Set(["deepseek_v31", "gigachat3", "llama3_json", "muse_glimmer", "pythonic", "xlam"]);
+
+it("flags are checked against the names of the formats that there are", () => {
+  assert.deepEqual(
+    toolFormatNames,
+    toolFormats.map(({ name }) => name),
+  );
+  assert.deepEqual(
+    reasoningFormatNames,
+    [...reasoningFormats, ...toolFormats.flatMap(({ reasoning }) => reasoning ?? [])].map(({ name }) => name),
+  );
+});
 
 describe("a template that replays calls", () => {
   for (const { name, machine } of toolFormats) {

@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { checkFormatNames, type FormatNames, toolFormatName } from "./format-names.js";
 import { deepseekV31Format, deepseekV3Format } from "./formats/deepseek-v3.js";
 import { functionGemmaFormat, gemma4Format } from "./formats/gemma.js";
 import { glm45Format, hunyuanFormat, k2HorizonFormat, solarOpen2Format } from "./formats/glm45.js";
@@ -126,13 +126,6 @@ export const toolFormats: readonly ToolFormat[] = rows.flatMap(({ format, aliase
   })),
 ]);
 
-/** Names of vLLM's that are refused, and why. */
-const refusedNames: Readonly<Record<string, string>> = {
-  hf: "it reads the checkpoint's response_template, which is not supported",
-  beam: "it reads the checkpoint's response_template, which is not supported",
-  minicpmv: "MiniCPM-V's models take images, which are not supported",
-};
-
 /** How a model's output is read. */
 export interface OutputFormats {
   readonly tools: ToolFormat | undefined;
@@ -149,14 +142,9 @@ export function callStarts({ callStarts: starts, layout }: ToolFormat): readonly
   return starts ?? (layout?.trigger === undefined ? [] : [layout.trigger]);
 }
 
-/** `auto` detects the format from the chat template; `none` leaves the output unparsed. */
-interface FormatNames {
-  readonly toolCallParser: string;
-  readonly reasoningParser: string;
-}
-
 /** Throws `invalid_option` for a name that is not known. */
 export function resolveFormats(names: FormatNames, templates: readonly string[]): OutputFormats {
+  checkFormatNames(names);
   const { toolCallParser, reasoningParser } = names;
   const template = templates.join("\n");
   const detected =
@@ -188,41 +176,12 @@ function withSuffix({ tools, reasoning }: OutputFormats, suffix: string): Output
 }
 
 function toolsOf(name: string): ToolFormat | undefined {
-  if (name === "none") return undefined;
-  const wanted = name === "gpt_oss" || name === "harmony" ? "openai" : name;
-  const format = toolFormats.find((candidate) => candidate.name === wanted);
-  if (format !== undefined) return format;
-  throw unknownName("toolCallParser", "tool call parser", name, toolFormats);
+  return toolFormats.find((format) => format.name === toolFormatName(name));
 }
 
 function resolveReasoning(name: string, template: string): ReasoningFormat | undefined {
   if (name === "auto") return detectReasoningFormat(template);
-  if (name === "none") return undefined;
-  const format = reasoningFormats.find((candidate) => candidate.name === name);
-  if (format !== undefined) return format;
-  throw unknownName("reasoningParser", "reasoning parser", name, [
-    ...reasoningFormats,
-    ...toolFormats.flatMap(({ reasoning }) => reasoning ?? []),
-  ]);
-}
-
-function unknownName(
-  param: string,
-  kind: string,
-  name: string,
-  known: readonly { readonly name: string }[],
-): OctavoError {
-  const names = ["auto", "none", ...known.map((format) => format.name)].join(", ");
-  const reason = Object.hasOwn(refusedNames, name) ? refusedNames[name] : undefined;
-  return new OctavoError(
-    "invalid_option",
-    reason === undefined
-      ? `${param}: there is no ${kind} ${JSON.stringify(name)}; known are ${names}`
-      : `${param}: the ${kind} ${JSON.stringify(name)} of vLLM's cannot be used: ${reason}`,
-    {
-      param,
-    },
-  );
+  return reasoningFormats.find((format) => format.name === name);
 }
 
 /** The format that a chat template describes or replays; undefined when it shows none. */

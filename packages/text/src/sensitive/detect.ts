@@ -6,6 +6,8 @@ export interface PatternDetector {
   /** Of the kind of thing, in snake_case. */
   readonly kind: string;
   readonly pattern: RegExp;
+  /** What every match has in it or close by: texts without it are not searched. */
+  readonly needs?: string | RegExp;
   /** Whether a match is one, such as by its checksum; it is given the text around it as well. */
   readonly confirms?: (match: string, around: string) => boolean;
 }
@@ -18,7 +20,25 @@ interface Finding {
 }
 
 /** Text on either side of a match that a check may read. */
-const aroundCharacters = 48;
+export const aroundCharacters = 48;
+
+/** Whether a text may have a match that begins at `from` or later; looking for what matches need is faster than looking for them. */
+export function mayMatch({ needs }: PatternDetector, text: string, from: number): boolean {
+  if (needs === undefined) return true;
+  return typeof needs === "string" ? text.includes(needs, from) : needs.test(text);
+}
+
+/** Whether the check of a detector agrees that these characters of a text are one. */
+export function isConfirmed(
+  { confirms }: PatternDetector,
+  text: string,
+  start: number,
+  end: number,
+): boolean {
+  if (confirms === undefined) return true;
+  const around = text.slice(Math.max(0, start - aroundCharacters), end + aroundCharacters);
+  return confirms(text.slice(start, end), around);
+}
 
 /** What the detectors find, first detectors first; what overlaps an earlier finding is the same thing. */
 export function detect(
@@ -28,15 +48,15 @@ export function detect(
 ): readonly Finding[] {
   const findings: Finding[] = [];
   const isTaken = new Uint8Array(text.length);
-  for (const { kind, pattern, confirms } of detectors) {
-    for (const match of text.matchAll(pattern)) {
+  for (const detector of detectors) {
+    if (!mayMatch(detector, text, 0)) continue;
+    for (const match of text.matchAll(detector.pattern)) {
       const start = match.index;
       const end = start + match[0].length;
       if (isTaken.subarray(start, end).includes(1)) continue;
-      const around = text.slice(Math.max(0, start - aroundCharacters), end + aroundCharacters);
-      if (confirms !== undefined && !confirms(match[0], around)) continue;
+      if (!isConfirmed(detector, text, start, end)) continue;
       isTaken.fill(1, start, end);
-      findings.push({ kind, start, end });
+      findings.push({ kind: detector.kind, start, end });
       if (findings.length >= maxFindings) return findings;
     }
   }

@@ -19,6 +19,7 @@ const saysRouting = says(/\b(?:routing|aba|rtn)\b/i);
 export const personalDataDetectors: readonly PatternDetector[] = [
   {
     kind: "email",
+    needs: "@",
     pattern:
       /(?<![\w.+%-])[\w+%-]{1,64}(?:\.[\w+%-]{1,64}){0,8}@(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}(?![a-z0-9-]|\.[a-z])/gi,
   },
@@ -34,7 +35,7 @@ export const personalDataDetectors: readonly PatternDetector[] = [
   },
   {
     kind: "us_ssn",
-    pattern: /(?<![\w-])\d{3}([- ]?)\d{2}\1\d{4}(?![\w-])/g,
+    pattern: /(?<![\w-])(?:\d{9}|\d{3}-\d{2}-\d{4}|\d{3} \d{2} \d{4})(?![\w-])/g,
     confirms: (match, around) =>
       isSocialSecurityNumber(digitsOf(match)) && (/^\d{3}-/.test(match) || saysSsn(around)),
   },
@@ -61,6 +62,7 @@ export const personalDataDetectors: readonly PatternDetector[] = [
   },
   {
     kind: "ip_address",
+    needs: ":",
     pattern: /(?<![\w:.])[0-9a-f:]{6,39}(?![\w:])/gi,
     confirms: (match) => match.split(":").length > 3 && /\d|[a-f]{2}/i.test(match) && isIPv6(match),
   },

@@ -19,7 +19,9 @@ function bitsPerCharacter(text: string): number {
 export const secretDetectors: readonly PatternDetector[] = [
   {
     kind: "private_key",
-    pattern: /-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----/g,
+    // with its body where it ends, so that nothing of it is left when it is cut out
+    pattern:
+      /-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----(?:[A-Za-z0-9+/=,:.()\s-]{0,16384}?-----END [A-Z0-9 ]{1,60}-----)?/g,
   },
   {
     kind: "aws_access_key",
@@ -28,6 +30,7 @@ export const secretDetectors: readonly PatternDetector[] = [
   },
   {
     kind: "aws_secret_key",
+    needs: /aws|key/i,
     pattern: /(?<![\w/+=])[A-Za-z0-9/+]{40}(?![\w/+=])/g,
     confirms: (match, around) =>
       isReal(match) && /aws|secret.{0,3}(?:access.{0,3})?key/i.test(around) && bitsPerCharacter(match) > 4,
@@ -62,11 +65,13 @@ export const secretDetectors: readonly PatternDetector[] = [
   },
   {
     kind: "url_password",
+    needs: "://",
     pattern: /(?<![a-z0-9])[a-z][a-z0-9+.-]{1,20}:\/\/[^\s:@/]{1,64}:[^\s@/]{3,128}@[\w.-]{1,253}/gi,
     confirms: (match) => isReal(match) && !/:(?:password|pass|pwd|secret)@/i.test(match),
   },
   {
     kind: "assigned_secret",
+    needs: /key|secret|token|passw|pwd|bearer/i,
     pattern:
       /(?<![a-z])(?:api[_-]?key|apikey|secret(?:[_-]?key)?|access[_-]?token|auth[_-]?token|client[_-]?secret|passw(?:or)?d|pwd|bearer)["']?\s{0,3}(?:[:=]|\bis\b|\s)\s{0,3}["'`]?[^\s"'`,;<>]{12,256}/gi,
     confirms: (match) => isReal(match) && isHighEntropy(match),

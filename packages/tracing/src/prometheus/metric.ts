@@ -13,6 +13,7 @@ export abstract class Family {
   readonly #kind: MetricKind;
   readonly #labelNames: readonly string[];
   readonly #constantLabels: string;
+  readonly #frozen = new WeakMap<Labels, string>();
 
   constructor(
     kind: MetricKind,
@@ -40,6 +41,14 @@ export abstract class Family {
   /** The text between the braces: constant labels, then the others in declared order. It is the key of a series. */
   protected series(labels: Labels): string {
     if (labels === noLabels && this.#labelNames.length === 0) return this.#constantLabels;
+    // a frozen set is used again and again, and formatted once
+    if (!Object.isFrozen(labels)) return this.#format(labels);
+    let series = this.#frozen.get(labels);
+    if (series === undefined) this.#frozen.set(labels, (series = this.#format(labels)));
+    return series;
+  }
+
+  #format(labels: Labels): string {
     const given = Object.keys(labels);
     if (
       given.length !== this.#labelNames.length ||

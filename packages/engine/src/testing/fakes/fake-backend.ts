@@ -19,6 +19,7 @@ import type {
 } from "@octavo/kernels";
 import { logSoftmax, ranking } from "@octavo/kernels/testing/logit-harness";
 import { OctavoError } from "@octavo/protocol/errors";
+import { FakeStates } from "./fake-states.js";
 import { FakeSamplerState, logitsOf, mix, noToken, sampleToken } from "./fake-model.js";
 import type { VirtualClock } from "./virtual-clock.js";
 
@@ -186,6 +187,7 @@ class FakeKvCache implements KvCache {
   readonly #tokens: Int32Array;
   readonly #positions: Int32Array;
   readonly #histories: Uint32Array;
+  readonly #states: FakeStates | undefined;
   isDisposed = false;
 
   constructor(spec: KvCacheSpec) {
@@ -195,6 +197,7 @@ class FakeKvCache implements KvCache {
     this.#tokens = new Int32Array(numSlots).fill(-1);
     this.#positions = new Int32Array(numSlots).fill(-1);
     this.#histories = new Uint32Array(numSlots);
+    this.#states = spec.states && new FakeStates(spec.states);
   }
 
   [Symbol.dispose](): void {
@@ -206,6 +209,7 @@ class FakeKvCache implements KvCache {
     output: (row: OutputRow, context: readonly number[], hash: number) => RowResult,
   ): RowResult[] {
     this.#checkPlan(plan);
+    this.#states?.run(plan);
     const rows: RowResult[] = [];
     for (let sequence = 0; sequence < plan.numSequences; sequence += 1) {
       const start = plan.queryStarts[sequence]!;
@@ -242,6 +246,7 @@ class FakeKvCache implements KvCache {
           }
         }
         const { context, hash } = this.#gather(table, plan.positions[token]!);
+        this.#states?.checkContext(plan.states!.slots[sequence]!, context);
         rows.push(output(row, context, hash));
       }
     }

@@ -7,6 +7,7 @@ import { type LoadedModel, loadModel, type LoadModelOptions } from "../../model/
 import type { PackingOptions } from "../../model/weight-packer.js";
 import { StepPlanBuilder } from "../../step/step-plan-builder.js";
 import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
+import { numAttentionLayers } from "@octavo/artifacts/program/recurrent-layers";
 
 const BLOCK_SIZE = 4;
 
@@ -40,16 +41,19 @@ export class ModelRunner implements Disposable {
     kvDtype: KvDtype,
     packing: PackingOptions & Pick<LoadModelOptions, "activations"> = {},
   ): Promise<ModelRunner> {
-    const { numLayers, numKvHeads, headDim } = checkpoint.config;
+    const { numKvHeads, headDim } = checkpoint.config;
     const model = await loadModel(backend, checkpoint, { ...packing, maxTokens, maxModelLen: maxTokens });
     const numBlocks = Math.ceil(maxTokens / BLOCK_SIZE);
     const cache = backend.createKvCache({
-      numLayers,
+      numLayers: numAttentionLayers(checkpoint.config),
       numBlocks,
       blockSize: BLOCK_SIZE,
       numKvHeads,
       headDim,
       dtype: kvDtype,
+      ...(model.stateWidths(0).length > 0 && {
+        states: { numSlots: 1, maxDraftTokens: 0, widths: model.stateWidths(0) },
+      }),
     });
     return new ModelRunner(backend, checkpoint, model, cache);
   }
@@ -119,6 +123,9 @@ export class ModelRunner implements Disposable {
       blocks: this.#blocks,
       numComputed,
       numScheduled: tokens.length,
+      ...(this.#model.stateWidths(0).length > 0 && {
+        state: { slot: 0, source: numComputed === 0 ? undefined : 0, start: numComputed, snapshots: [] },
+      }),
     };
     const plan = this.#plans.build([sequence], () => ({
       ...(this.#adapter !== undefined && { adapter: { handle: this.#adapter } }),

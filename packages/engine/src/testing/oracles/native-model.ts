@@ -5,6 +5,7 @@ import { loadModel } from "../../model/load-model.js";
 import type { PackingOptions } from "../../model/weight-packer.js";
 import { createTokenizer } from "@octavo/text/tokenizer/create-tokenizer";
 import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
+import { numAttentionLayers } from "@octavo/artifacts/program/recurrent-layers";
 import type { ModelUnderTest } from "../schedules/schedule-properties.js";
 
 const MAX_MODEL_LEN = 64;
@@ -17,7 +18,7 @@ export async function openNativeModel(
   { packLaterFrom }: Pick<PackingOptions, "packLaterFrom"> = {},
 ): Promise<ModelUnderTest> {
   const checkpoint = await openCheckpoint(path);
-  const { vocabSize, hiddenSize, eosTokenIds, numLayers, numKvHeads, headDim } = checkpoint.config;
+  const { vocabSize, hiddenSize, eosTokenIds, numKvHeads, headDim } = checkpoint.config;
   const backend = createCpuBackend({ numThreads: 2 });
   const maxStepTokens = 2 * MAX_MODEL_LEN;
   const model = await loadModel(backend, checkpoint, { maxTokens: maxStepTokens, packLaterFrom });
@@ -39,7 +40,8 @@ export async function openNativeModel(
       vocabSize,
       hiddenSize,
       eosTokenIds,
-      kv: { numLayers, numKvHeads, headDim, dtype: kvDtype },
+      kv: { numLayers: numAttentionLayers(checkpoint.config), numKvHeads, headDim, dtype: kvDtype },
+      ...(model.stateWidths(0).length > 0 && { stateWidths: (drafts) => model.stateWidths(drafts) }),
       maxModelLen: MAX_MODEL_LEN,
     },
     maxStepTokens,

@@ -10,6 +10,7 @@ import type {
   ProgramSpec,
   Vector,
 } from "@octavo/kernels";
+import { ReferenceStates } from "./reference-states.js";
 
 export class ReferenceFile implements MappedFile {
   readonly path: string;
@@ -67,6 +68,7 @@ export class ReferenceKvCache implements KvCache {
   readonly blockSize: number;
   readonly keys: readonly Float32Array[];
   readonly values: readonly Float32Array[];
+  readonly states = new ReferenceStates();
 
   constructor(spec: KvCacheSpec) {
     this.numBlocks = spec.numBlocks;

@@ -89,6 +89,24 @@ class ReferenceStep {
           const factor = 1 / (1 + Math.exp(-(this.#row(op.in, row)[0] ?? 0)));
           values.set(values.map((value) => value * factor));
         });
+      case "gate":
+        return this.#eachRow((row) => {
+          const gate = this.#row(op.in, row);
+          const values = this.#row(op.on, row);
+          values.set(values.map((value, i) => activateGated(op.activation, gate[i] ?? 0, value)));
+        });
+      case "split":
+        return this.#eachRow((row) => {
+          for (const [i, value] of this.#row(op.in, row).entries()) {
+            const run = Math.floor(i / op.run);
+            const to = this.#row(run % 2 === 0 ? op.first : op.second, row);
+            to[Math.floor(run / 2) * op.run + (i % op.run)] = value;
+          }
+        });
+      case "convolution":
+      case "gated_delta_rule":
+      case "state_space":
+        return this.#cache.states.run(op, this.#plan, (ref, row) => this.#row(ref, row), vectorOf);
       case "add":
         return this.#eachRow((row) => addInto(this.#row(op.out, row), this.#row(op.in, row)));
       case "scale":

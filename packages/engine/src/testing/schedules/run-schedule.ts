@@ -13,7 +13,11 @@ import type { ScheduledRequest, ScheduleSettings } from "./schedule-cases.js";
 export type ModelEngineOptions = Pick<
   EngineOptions,
   "backend" | "program" | "tokenizer" | "vocabSize" | "hiddenSize" | "eosTokenIds" | "kv" | "maxModelLen"
-> & { readonly adapters?: readonly LoadedAdapter[] | undefined };
+> & {
+  readonly adapters?: readonly LoadedAdapter[] | undefined;
+  /** Of a model that keeps recurrent state. */
+  readonly stateWidths?: ((maxDraftTokens: number) => readonly number[]) | undefined;
+};
 
 /** The result of a request, down to the bits of the logits. */
 export interface ScheduleOutcome {
@@ -42,6 +46,8 @@ export function soloSettings(maxModelLen: number): ScheduleSettings {
     preemptions: [],
     drafts: undefined,
     faults: undefined,
+    numStateSlots: 4 * 8,
+    stateSnapshotInterval: 512,
   };
 }
 
@@ -56,7 +62,9 @@ export async function runSchedule(
   expected: readonly ScheduleOutcome[] = [],
   onFault?: (kind: FaultKind) => void,
 ): Promise<ScheduleOutcome[]> {
-  const { spareBlocks, preemptions, drafts, faults, ...options } = settings;
+  const { spareBlocks, preemptions, drafts, faults, numStateSlots = 1, ...options } = settings;
+  const { stateWidths, ...given } = parts;
+  const maxDraftTokens = drafts?.maxTokens ?? 0;
   const drafter =
     drafts &&
     new OracleDrafter((id, index) => expected[Number(id)]?.sequences[index]?.tokens, {
@@ -66,8 +74,11 @@ export async function runSchedule(
   const logits = requests.map(() => new Map<string, string>());
   let step = 0;
   const engine = createEngine({
-    ...parts,
+    ...given,
     ...options,
+    ...(stateWidths !== undefined && {
+      states: { numSlots: numStateSlots, maxDraftTokens, widths: stateWidths(maxDraftTokens) },
+    }),
     enableFaultInjection: faults !== undefined,
     numBlocks: Math.ceil(parts.maxModelLen / options.blockSize) + spareBlocks,
     ...(drafts !== undefined &&

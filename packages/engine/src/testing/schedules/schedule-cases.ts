@@ -45,6 +45,9 @@ export interface ScheduleSettings {
   readonly drafts:
     | { readonly maxTokens: number; readonly isCostly: boolean; readonly seed: number }
     | undefined;
+  /** Of models that keep recurrent state. */
+  readonly numStateSlots?: number;
+  readonly stateSnapshotInterval?: number;
   /** Faults to add after a number of steps; undefined disables fault injection. */
   readonly faults: readonly { readonly step: number; readonly fault: Fault }[] | undefined;
 }
@@ -63,6 +66,7 @@ export interface CaseLimits {
   /** Without, all rows are greedy and have no penalties. */
   readonly hasSampling: boolean;
   readonly adapters?: readonly unknown[] | undefined;
+  readonly stateWidths?: unknown;
 }
 
 /** Prompts are prefixes of a few sources, so that many share prefixes of every length. */
@@ -183,6 +187,10 @@ function settings(limits: CaseLimits): fc.Arbitrary<ScheduleSettings> {
       schedulingPolicy: fc.constantFrom(...schedulingPolicyNames),
       preemptions: fc.array(fc.array(fc.nat(6), { maxLength: 2 }), { maxLength: 40 }),
       ...(limits.adapters !== undefined && { maxLoras: fc.integer({ min: 1, max: 3 }) }),
+      ...(limits.stateWidths !== undefined && {
+        numStateSlots: fc.oneof(fc.integer({ min: 1, max: 8 }), fc.constant(64)),
+        stateSnapshotInterval: fc.constantFrom(1, 5, 16, 512),
+      }),
       drafts: fc.option(
         fc.record({ maxTokens: fc.integer({ min: 1, max: 9 }), isCostly: fc.boolean(), seed: fc.nat() }),
         { nil: undefined, freq: 2 },

@@ -73,6 +73,7 @@ export function scheduleProperties(
         ...soloSettings(parts.maxModelLen),
         maxNumSeqs: 128,
         spareBlocks: 32 * parts.maxModelLen,
+        numStateSlots: 128,
       };
       const outcomes = await runSchedule(parts, batch, requests);
       for (const [index, request] of requests.entries())

@@ -1,5 +1,5 @@
 import type { EvaluatorEntry } from "../registry.js";
-import { codeInjectionDetectors, promptInjectionDetectors, unmasked } from "./attacks.js";
+import { codeInjectionDetectors, promptInjectionDetectors, unmasked } from "@octavo/text/sensitive/attacks";
 import { detectorEvaluator } from "./detector.js";
 import { personalDataDetectors } from "@octavo/text/sensitive/personal-data";
 import { apologyDetectors, refusalDetectors, selfReferenceDetectors } from "./phrases.js";

@@ -1,5 +1,6 @@
 import type { EvaluatorEntry } from "../registry.js";
 import { matchingEvaluators } from "./matching.js";
+import { readabilityEvaluator } from "./readability.js";
 import { regexEvaluator } from "./regex.js";
 import { shapeEvaluators } from "./shape.js";
 
@@ -8,4 +9,5 @@ export const textEvaluators: readonly EvaluatorEntry[] = [
   ...matchingEvaluators,
   regexEvaluator,
   ...shapeEvaluators,
+  readabilityEvaluator,
 ];

@@ -16,6 +16,12 @@ export class FakeJudge implements JudgeModel {
 
   readonly withModel = (model: string): FakeJudge => new FakeJudge(this.#answer, model);
 
+  /** A vector of each text's length; rejects where the answer would. */
+  readonly embed = async (texts: readonly string[]): Promise<readonly (readonly number[])[]> => {
+    await this.ask({ system: "", user: texts.join(""), labels: [], withReason: false });
+    return texts.map((text) => [text.length, 1]);
+  };
+
   ask(question: JudgeQuestion): Promise<JudgeAnswer> {
     this.questions.push(question);
     return new Promise((resolve) => {

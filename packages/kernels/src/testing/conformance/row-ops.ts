@@ -258,6 +258,27 @@ export function rowOpsConformance(open: () => Backend): void {
       });
     }
 
+    test("gate multiplies by an activation, split takes runs in turn", async () => {
+      using backend = open();
+      const rows = Array.from({ length: 3 }, (_, i) => new SeededRandom(i).floats(60, 4));
+      for (const activation of ["silu", "sigmoid", "identity"] as const) {
+        const [gate, on] = [{ buffer: 1 }, { buffer: 2 }];
+        const out = await runOps(backend, rows, {
+          buffers: [30, 30],
+          ops: [
+            { op: "split", in: { buffer: 0 }, first: gate, second: on, run: 5 },
+            { op: "gate", in: gate, on, activation },
+          ],
+          result: 2,
+        });
+        for (const [index, row] of rows.entries()) {
+          const run = (half: number): number[] => [...row].filter((_, i) => Math.floor(i / 5) % 2 === half);
+          const expected = run(1).map((value, i) => activateGated(activation, run(0)[i] ?? 0, value));
+          assertClose(out[index] ?? [], expected, 1e-6);
+        }
+      }
+    });
+
     test("add, scale and a scaled embedding", async () => {
       using backend = open();
       const rows = Array.from({ length: 3 }, (_, i) => new SeededRandom(i).floats(37));

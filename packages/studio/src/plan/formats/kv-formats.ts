@@ -27,12 +27,19 @@ export function kvBytesPerToken(shape: ModelShape, format: KvFormat): number {
   );
 }
 
-/** Bytes a sequence of `tokens` reads in a decode step; layers with a window hold no more than it. */
+const stateElementBytes = 4;
+
+/** Bytes of a sequence's recurrent state. */
+export function stateBytes({ stateElements }: ModelShape): number {
+  return stateElementBytes * stateElements;
+}
+
+/** Bytes a sequence of `tokens` moves in a decode step: layers with a window hold no more than it, state is read and written. */
 export function kvBytes(shape: ModelShape, format: KvFormat, tokens: number): number {
   return shape.attention.reduce(
     (sum, { kvElements, kvVectors, window = Infinity }) =>
       sum + layerBytes(kvElements, kvVectors, format) * Math.min(tokens, window),
-    0,
+    2 * stateBytes(shape),
   );
 }
 
@@ -44,6 +51,6 @@ export function kvBytesReserved(shape: ModelShape, format: KvFormat, tokens: num
       layerBytes(kvElements, kvVectors, format) *
         Math.ceil(Math.min(tokens, window) / blockTokens) *
         blockTokens,
-    0,
+    stateBytes(shape),
   );
 }

@@ -18,7 +18,7 @@ export function renderPlan(plan: Plan): string {
     `layers      ${shape.numLayers}${plan.windowedLayers > 0 ? `, ${plan.windowedLayers} with a sliding window` : ""}; ${attention}`,
     `KV cache    ${bytes(kv.bf16)} a token in bf16, ${bytes(kv.fp8)} in fp8, ${bytes(kv.int8)} in int8`,
     `            ${bytes(plan.kvBytesPerSequence.bf16)} / ${bytes(plan.kvBytesPerSequence.fp8)} / ${bytes(plan.kvBytesPerSequence.int8)} for a sequence of ${plan.options.context} tokens`,
-    ...plan.machines.flatMap((machine) => ["", ...renderMachine(machine, plan)]),
+    ...plan.machines.flatMap((machine) => ["", ...renderMachine(machine)]),
     "",
     "Assumed",
     ...plan.assumptions.flatMap((line) =>
@@ -28,8 +28,8 @@ export function renderPlan(plan: Plan): string {
   return `${lines.join("\n")}\n`;
 }
 
-function renderMachine(machine: MachinePlan, plan: Plan): string[] {
-  const { hardware, devices, formats } = machine;
+function renderMachine(machine: MachinePlan): string[] {
+  const { hardware, devices, dollarsPerHour, formats } = machine;
   const operations = Object.entries(hardware.flops).map(([type, flops]) => `${rate(flops / 1e12)} ${type}`);
   const hasCost = formats.some(({ speed }) => speed?.cost !== undefined);
   const header = [
@@ -50,7 +50,7 @@ function renderMachine(machine: MachinePlan, plan: Plan): string[] {
   });
   return [
     `${devices > 1 ? `${devices} x ` : ""}${hardware.name}: ${rate(hardware.bandwidth / 1e9)} GB/s, ${operations.join(", ")} TFLOP/s` +
-      (plan.options.dollarsPerHour === undefined ? "" : `, $${plan.options.dollarsPerHour} an hour`),
+      (dollarsPerHour === undefined ? "" : `, $${dollarsPerHour} an hour`),
     `(${hardware.source})`,
     "",
     ...align([

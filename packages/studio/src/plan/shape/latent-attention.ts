@@ -77,6 +77,7 @@ export function readLatentConfig(path: string, json: unknown): ModelShape {
     matrices,
     vectorElements,
     attention: Array.from({ length: numLayers }, () => attentionOf(sizes)),
+    stateElements: 0,
   };
 }
 

@@ -47,6 +47,8 @@ export interface ModelShape {
   /** Norms and biases, which no format quantises. */
   readonly vectorElements: number;
   readonly attention: readonly LayerAttention[];
+  /** What recurrent layers keep of a sequence, however long it is, in f32. */
+  readonly stateElements: number;
 }
 
 export function elementsOf(matrix: WeightMatrix): number {

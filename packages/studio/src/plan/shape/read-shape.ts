@@ -6,6 +6,7 @@ import type { ModelConfig } from "@octavo/artifacts/program/model-config";
 import { weightsIn } from "@octavo/artifacts/program/model-plan";
 import { modelFamilies, modelFamily, planModel } from "@octavo/artifacts/program/registry";
 import type { ModelDescription, TensorInfo, TensorSize } from "@octavo/engine";
+import { stateWidths } from "@octavo/kernels";
 import { isRecord, OctavoError } from "@octavo/protocol";
 import { GgufStrings } from "@octavo/text/files/gguf-strings";
 import {
@@ -88,7 +89,7 @@ export function shapeOfConfig(config: ModelConfig): ModelShape {
       for (const { name, shape } of weight.sources) {
         const [rows = 0, cols = 1] = shape;
         if (weight.kind === "vector" || rows === 1) {
-          vectorElements += rows * cols * copies;
+          vectorElements += shape.reduce((product, size) => product * size, copies);
           continue;
         }
         const place = ggufPlace(name, family.gguf.layerNames)?.name ?? name;
@@ -126,5 +127,6 @@ export function shapeOfConfig(config: ModelConfig): ModelShape {
     matrices,
     vectorElements,
     attention,
+    stateElements: stateWidths(program.ops, program.buffers, 0).reduce((sum, width) => sum + width, 0),
   };
 }

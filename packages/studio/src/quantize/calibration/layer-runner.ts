@@ -202,6 +202,11 @@ export class LayerRunner implements Disposable {
       case "activation":
       case "sigmoid_gate":
         return op;
+      case "gate":
+      case "split":
+      case "convolution":
+      case "gated_delta_rule":
+      case "state_space":
       case "embedding":
       case "gather":
         throw new OctavoError("internal_error", `A layer cannot run ${op.op}.`);

@@ -136,6 +136,11 @@ class StageBuilder {
       case "experts":
         this.#checkExperts(op);
         return { reads: [op.in, op.scores], writes: [op.out], changes: [] };
+      case "gate":
+      case "split":
+      case "convolution":
+      case "gated_delta_rule":
+      case "state_space":
       case "embedding":
       case "gather":
         throw artifactUnsupported(
@@ -199,6 +204,11 @@ class StageBuilder {
           scores: at(op.scores, before),
           out: at(op.out, this.#places),
         };
+      case "gate":
+      case "split":
+      case "convolution":
+      case "gated_delta_rule":
+      case "state_space":
       case "embedding":
       case "gather":
         return op;

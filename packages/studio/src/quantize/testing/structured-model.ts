@@ -6,9 +6,9 @@ import { octavoMini } from "./quality.js";
 
 const shape = {
   vocab: 4096,
-  hidden: 512,
-  inner: 1024,
-  layers: 4,
+  hidden: 256,
+  inner: 768,
+  layers: 2,
   heads: 8,
   kvHeads: 4,
   headDim: 64,
@@ -21,7 +21,7 @@ const outliers = { every: 73, gain: 12 } as const;
 /**
  * A random model with what makes trained ones hard to quantise and calibration worth its while: embeddings in few directions of
  * falling strength, so that activations are correlated; channels far larger than the others (LLM.int8, arXiv 2208.07339); matrices of
- * low rank under heavy-tailed noise. It is of Qwen3's architecture with octavo-mini's tokenizer and twice its weights.
+ * low rank under heavy-tailed noise. It is of Qwen3's architecture with octavo-mini's tokenizer.
  */
 export function writeStructuredModel(folder: string, seed: number): void {
   const { vocab, hidden, inner, layers, heads, kvHeads, headDim } = shape;

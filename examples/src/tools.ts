@@ -1,0 +1,19 @@
+// A function that the model calls: its arguments are held to the schema, what it returns is answered.
+import { LLM, tool } from "octavo/engine";
+import { z } from "zod";
+
+await using llm = await LLM.load("models/octavo-mini");
+
+const weather = tool({
+  name: "get_weather",
+  description: "Get the current weather in a city",
+  parameters: z.object({ city: z.string() }),
+  run: ({ city }) => ({ city, sky: "clear", celsius: 21 }),
+});
+const question = [{ role: "user", content: "What is the weather in Paris?" }];
+const { messages } = await llm.chat(question, { tools: [weather], temperature: 0, maxTokens: 80 });
+for (const message of messages) process.stdout.write(`${JSON.stringify(message)}\n`);
+
+const person = z.object({ name: z.string().max(20), age: z.number().int().max(120) });
+const { object } = await llm.object(person, "Alice is 30 years old. Answer as JSON.", { temperature: 0 });
+process.stdout.write(`${object.name} is ${object.age}\n`);
