@@ -1,11 +1,10 @@
 // `npm run fuzz -- TARGET [--seconds 600] [--seed N]`: looks for inputs that crash what reads files and requests of strangers.
 // Findings are written to .octavo/fuzz/TARGET/ and run again with `--input FILE`.
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { fail, root, say } from "./lib/steps.mjs";
-import { setup } from "./setup.mjs";
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
@@ -15,7 +14,8 @@ const { positionals, values } = parseArgs({
     input: { type: "string" },
   },
 });
-await setup();
+if (!existsSync(join(root, "packages/text/dist/work.js")))
+  fail("nothing is compiled yet; `npm run build` does it");
 const { targets } = await import("./fuzz/targets.mjs");
 const { fuzz, problemOf } = await import("./fuzz/fuzzer.mjs");
 const [name] = positionals;

@@ -8,10 +8,9 @@ import {
   evaluate,
   type EvaluationSummary,
   evaluatorTable,
-  InProcessRunner,
+  LocalRunner,
   type Runner,
   type Sample,
-  WorkerThreadsRunner,
 } from "@octavo/evals";
 import { median } from "./support/median.js";
 import { type BenchCase, report } from "./support/results.js";
@@ -138,12 +137,12 @@ function check({ evaluators }: EvaluationSummary): void {
   assert.ok(evaluators.every(({ numFailed }) => numFailed === 0));
 }
 
-const cold = await timed(new InProcessRunner());
+const cold = await timed(new LocalRunner());
 check(cold.summary);
 const warm: number[] = [];
-for (let round = 0; round < 5; round++) warm.push((await timed(new InProcessRunner())).seconds);
+for (let round = 0; round < 5; round++) warm.push((await timed(new LocalRunner())).seconds);
 
-const threads = new WorkerThreadsRunner();
+const threads = new LocalRunner({ threads: "auto" });
 const onThreads: number[] = [];
 for (let round = 0; round < 3; round++) {
   const { seconds, summary } = await timed(threads);

@@ -1,5 +1,5 @@
 // Measures under expectations: an interval decides, and "not enough cases" is an answer of its own.
-import { evaluatorTable, InProcessRunner, jsonlDataset, OpenAiTarget } from "octavo/evals";
+import { evaluatorTable, LocalRunner, jsonlDataset, OpenAiTarget } from "octavo/evals";
 import { evaluationVocabulary, judgeGate, Measurements, parseGateConfig, runCases } from "octavo/evals";
 
 const baseUrl = process.env["OPENAI_BASE_URL"] ?? "";
@@ -20,7 +20,7 @@ for await (const row of runCases({
   datasets: [jsonlDataset("examples/data/golden.jsonl")],
   targets: [new OpenAiTarget({ name: "candidate", baseUrl })],
   evaluators: evaluatorTable.create(config.file.evaluators),
-  runner: new InProcessRunner(),
+  runner: new LocalRunner(),
   concurrency: 4,
   signal: AbortSignal.timeout(60_000),
 }))

@@ -23,6 +23,10 @@ export async function serveTarballs(tarballs) {
   return { url: `${origin()}/`, close: () => server.close() };
 }
 
+export function readTarballManifest(path) {
+  return JSON.parse(execFileSync("tar", ["-xzOf", path, "package/package.json"], { encoding: "utf8" }));
+}
+
 /** What a registry says of a package that has one version. */
 function packument(path, origin) {
   const manifest = JSON.parse(

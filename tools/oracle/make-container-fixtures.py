@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import torch
+from hybrids import QWEN35
 from safetensors.torch import save_file
 from transformers import AutoConfig, AutoModelForImageTextToText
 
@@ -53,6 +54,12 @@ CONTAINERS = {
                         "tie_word_embeddings": True, "rope_scaling": {"rope_type": "default", "mrope_section": [4, 4, 4], "mrope_interleaved": True}},
         "vision_config": {"depth": 1, "hidden_size": 32, "num_heads": 2, "intermediate_size": 48, "out_hidden_size": 64, "num_position_embeddings": 16,
                           "deepstack_visual_indexes": [0]},
+    }, {}),
+    "qwen3-5": ({
+        "architectures": ["Qwen3_5ForConditionalGeneration"], "model_type": "qwen3_5", **ENDS, "tie_word_embeddings": False, "image_token_id": 262,
+        "video_token_id": 263, "vision_start_token_id": 264, "vision_end_token_id": 265,
+        "text_config": {key: value for key, value in QWEN35.items() if key != "architectures"},
+        "vision_config": {"depth": 1, "hidden_size": 32, "num_heads": 2, "intermediate_size": 48, "out_hidden_size": 64, "num_position_embeddings": 16},
     }, {}),
 }
 

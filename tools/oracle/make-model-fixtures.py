@@ -32,6 +32,7 @@ CORPUS = ["the cat and the dog sat in the garden and then they went to the other
 
 RECURRENT_TYPES = {config["model_type"] for config, _, _ in HYBRIDS.values()}
 
+
 def make_tokenizer() -> Tokenizer:
     """Byte-level BPE: 256 bytes, 13 merges, three special tokens at the end."""
     tokenizer = Tokenizer(models.BPE())

@@ -8,6 +8,7 @@ export interface Limits {
   readonly readGBps: number;
   /** 1e9 operations per second, a multiply-add counted as two. */
   readonly int8Gops: number;
+  /** Of the faster instruction: products of bf16 weights may be computed in f32. */
   readonly bf16Gflops: number;
 }
 
@@ -33,7 +34,8 @@ export async function measureLimits(threads: number, env: Readonly<Record<string
     if (typeof value === "number") return value;
     throw new OctavoError("internal_error", `machine_bench printed no ${key}: ${lines[0]}`);
   };
-  return { readGBps: number("read_gbps"), int8Gops: number("int8_gops"), bf16Gflops: number("bf16_gflops") };
+  const bf16Gflops = Math.max(number("bf16_gflops"), number("f32_gflops"));
+  return { readGBps: number("read_gbps"), int8Gops: number("int8_gops"), bf16Gflops };
 }
 
 /** Share of the limit that a figure reaches; undefined where the machine has no such limit. */

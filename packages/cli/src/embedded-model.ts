@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import { OctavoError } from "@octavo/protocol/errors";
@@ -13,4 +14,9 @@ export function embeddedModelFolder(): string {
       { param: "model", cause },
     );
   }
+}
+
+/** The model that was named; undefined for the embedded one, which is also that of the name octavo-mini. */
+export function namedModel(given: string | undefined): string | undefined {
+  return given === "octavo-mini" && !existsSync(given) ? undefined : given;
 }

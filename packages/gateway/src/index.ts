@@ -6,3 +6,6 @@ export { GatewayListener } from "./http/gateway-listener.js";
 export { Gateway, type GatewayOptions } from "./operation/gateway.js";
 export { readGatewayFile, type RunningGateway, serveGateway } from "./operation/serve-gateway.js";
 export { GatewayWorkers, onWorkerOrder, workerIndex } from "./operation/workers.js";
+export { rolloutSchema } from "./rollouts/rollout-config.js";
+export { simulateRollout } from "./rollouts/simulation.js";
+export { requireSharedStore } from "./store/store-config.js";

@@ -48,6 +48,8 @@ export interface BackendInfo {
   /** e.g. "avx512" */
   readonly instructionSet: string;
   readonly features: readonly string[];
+  /** Why kinds of work run on other kernels than those of the best instruction set. */
+  readonly kernelReasons?: readonly string[];
   readonly numThreads: number;
 }
 

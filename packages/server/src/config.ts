@@ -41,6 +41,19 @@ export const serverOptions = {
       max: 65_535,
       default: 8000,
     }),
+    /** With `sslCertfile`: HTTPS. Both are read again at `reload`. */
+    sslKeyfile: option.text("--ssl-keyfile <file>", "private key, for HTTPS"),
+    sslCertfile: option.text("--ssl-certfile <file>", "certificate with its chain, for HTTPS"),
+    sslCaCerts: option.text("--ssl-ca-certs <file>", "certificates that clients' are checked against"),
+    sslCertReqs: option.integer(
+      "--ssl-cert-reqs <n>",
+      "clients' certificates: 0 not asked for, 1 asked for, 2 required",
+      {
+        min: 0,
+        max: 2,
+        default: 0,
+      },
+    ),
     /** Empty: no key is asked for. Any of them opens `/v1/*`, `/tokenize` and `/detokenize`. */
     apiKeys: option.of(
       valueType.list(valueType.nonEmpty()),

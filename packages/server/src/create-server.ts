@@ -21,6 +21,8 @@ import { Registry } from "@octavo/tracing/prometheus";
 import { serverRoutes } from "./routes/endpoints.js";
 import { servedNames } from "./served-names.js";
 import { Service } from "./service.js";
+import { readTls } from "./http/tls.js";
+import { checkTenantSettings } from "./tenants/tenant-settings.js";
 import { TenantLabels } from "./tenants/tenant-labels.js";
 import { TenantResolver } from "./tenants/tenant-resolver.js";
 import { createOtlpMetrics } from "./tracing/otlp-metrics.js";
@@ -49,6 +51,11 @@ export interface OctavoServer extends AsyncDisposable {
    * deadline (default `config.drainTimeoutMs`) ends with a `shutting_down` error.
    */
   drain(deadlineMs?: number): Promise<void>;
+  /**
+   * Takes keys, tenants and the files of certificates as they are now, for new requests and connections; running ones go on. Throws
+   * `invalid_option`, and changes nothing, where they are wrong or lanes changed.
+   */
+  reload(options: Pick<ServerConfig, "apiKeys" | "tenants">): void;
   /** Ends everything at once: running requests are aborted with a `shutting_down` error. */
   close(): Promise<void>;
 }
@@ -134,6 +141,17 @@ export function createServer({
   const server: OctavoServer = {
     config,
     listen: () => listener.listen(),
+    reload({ apiKeys, tenants: settings }) {
+      checkTenantSettings(settings, "tenants");
+      const tls = readTls(config);
+      tenants.replace(settings);
+      keys.replace(apiKeys, settings.keys);
+      if (tls !== undefined) listener.replaceTls(tls);
+      log.info(
+        { keys: apiKeys.length + settings.keys.length, tls: tls !== undefined },
+        "keys, tenants and certificates reloaded",
+      );
+    },
     async drain(deadlineMs = config.drainTimeoutMs) {
       service.isDraining = true;
       const remainingMs = await listener.whenIdle(deadlineMs);

@@ -26,8 +26,6 @@ export function readGgufTokenizer(path: string, metadata: GgufMetadata): Tokeniz
     eosToken: token("eos_token_id"),
     unkToken: token("unknown_token_id"),
     padToken: token("padding_token_id"),
-    addBosToken: values.boolean("add_bos_token"),
-    addEosToken: values.boolean("add_eos_token"),
     chatTemplate: templates.string("chat_template"),
     namedChatTemplates: named,
   };

@@ -55,10 +55,10 @@ interface LayerBlocks {
   gatedMlp(options?: GatedMlpOptions): void;
   /** Norm: `post_attention_layernorm` before. */
   experts(names: ExpertNames): void;
-  /** Attention and gated MLP of one input, `input_layernorm` before; both add to the stream (Cohere). */
-  parallel(): void;
   /** A block of a family's own. Default norm: `input_layernorm` before. */
   mixer(mix: LayerMixer, norms?: BlockNorms): void;
+  /** Attention and gated MLP of one input, `input_layernorm` before; both add to the stream (Cohere). */
+  parallel(): void;
 }
 
 /**
@@ -98,9 +98,9 @@ export function decoder(
   });
 
   let pendingUpdate = false;
-  let second: BufferRef | undefined;
   /** Attention layers so far: the cache keeps keys and values of those alone. */
   let cacheLayer = 0;
+  let second: BufferRef | undefined;
   /** What the block reads. Its update joins the residual stream when the next block begins. */
   const enter = (normName: string | undefined): BufferRef => {
     if (normName === undefined) {
@@ -141,6 +141,10 @@ export function decoder(
             mixtureOfExperts(builder, forExperts, names, index, input, buffers.update);
           leave(undefined);
         },
+        mixer: (mix, { before, after } = { before: "input_layernorm" }) => {
+          mix(enter(named(before)), buffers.update, index);
+          leave(named(after));
+        },
         parallel: () => {
           const input = enter(named("input_layernorm"));
           attention(builder, buffers, input, { layer: index, cacheLayer }, {});
@@ -149,10 +153,6 @@ export function decoder(
           gatedMlp(builder, { ...buffers, update: second }, input, index, {});
           builder.add({ op: "add", in: second, out: buffers.update });
           leave(undefined);
-        },
-        mixer: (mix, { before, after } = { before: "input_layernorm" }) => {
-          mix(enter(named(before)), buffers.update, index);
-          leave(named(after));
         },
       },
       index,

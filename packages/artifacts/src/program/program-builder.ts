@@ -84,6 +84,16 @@ export class ProgramBuilder {
     return { kind: "vector", length, sources: [this.#vectorTensor(name, length)] };
   }
 
+  /** The weights of a convolution of each channel by itself, `[channels, 1, taps]` or, in GGUF, `[channels, taps]`. */
+  convolution(name: string, channels: number, taps: number): VectorPlan {
+    const shape = this.find(name)?.shape.length === 2 ? [channels, taps] : [channels, 1, taps];
+    return {
+      kind: "vector",
+      length: channels * taps,
+      sources: [this.#floats(this.#tensor(name, shape))],
+    };
+  }
+
   #layerNorm(name: string, input: BufferRef, out: BufferRef, residual: BufferRef | undefined): void {
     const width = input.width ?? 0;
     const biasName = name.replace(/weight$/, "bias");
@@ -96,16 +106,6 @@ export class ProgramBuilder {
       eps: this.config.rmsNormEps,
       ...(residual !== undefined && { residual }),
     });
-  }
-
-  /** The weights of a convolution of each channel by itself, `[channels, 1, taps]` or, in GGUF, `[channels, taps]`. */
-  convolution(name: string, channels: number, taps: number): VectorPlan {
-    const shape = this.find(name)?.shape.length === 2 ? [channels, taps] : [channels, 1, taps];
-    return {
-      kind: "vector",
-      length: channels * taps,
-      sources: [this.#floats(this.#tensor(name, shape))],
-    };
   }
 
   /** A norm of the configuration's kind: mostly an RMS norm with the configuration's epsilon and weight offset, over `groupSize` columns at a time where given. */

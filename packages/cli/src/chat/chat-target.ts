@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { OctavoError } from "@octavo/protocol/errors";
-import { embeddedModelFolder } from "../embedded-model.js";
+import { embeddedModelFolder, namedModel } from "../embedded-model.js";
 import { createLoadingLine } from "../output/loading-line.js";
 
 /** A server to chat with: another's by its URL, or one of a model loaded here. */
@@ -66,7 +66,8 @@ async function modelCards(
 }
 
 /** A server of its own for one user: a free port of the loopback interface, a key that nobody knows, no log. */
-async function localTarget({ target, model, maxModelLen, signal }: ChatTargetOptions): Promise<ChatTarget> {
+async function localTarget({ model, maxModelLen, signal, ...given }: ChatTargetOptions): Promise<ChatTarget> {
+  const target = namedModel(given.target);
   const [{ LLM }, loading] = [await import("@octavo/engine"), createLoadingLine(process.stderr)];
   const serverModules = import("@octavo/server");
   const name = model ?? (target === undefined ? "octavo-mini" : undefined);

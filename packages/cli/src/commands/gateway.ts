@@ -3,6 +3,7 @@ import {
   GatewayWorkers,
   onWorkerOrder,
   readGatewayFile,
+  requireSharedStore,
   type RunningGateway,
   serveGateway,
   workerIndex,
@@ -35,6 +36,7 @@ export default defineCommand({
       });
     const index = workerIndex();
     const config = index === undefined ? await readGatewayFile(path, process.env) : undefined;
+    if (config !== undefined) requireSharedStore(config, workers);
     if (action === "check") {
       if (config !== undefined) process.stdout.write(summaryOf(path, config));
     } else if (config !== undefined && workers > 1) await superviseWorkers(workers, config);

@@ -31,8 +31,7 @@ export default defineCommand({
       );
     const { model, apiKey, maxModelLen, system } = options;
     await interruptible(async (signal) => {
-      const named = target === "octavo-mini" ? undefined : target;
-      await using opened = await openChatTarget({ target: named, model, apiKey, maxModelLen, signal });
+      await using opened = await openChatTarget({ target, model, apiKey, maxModelLen, signal });
       const answer = await askStreaming(
         opened,
         [

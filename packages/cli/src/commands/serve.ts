@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
 import { LLM, type LoadOptions } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { SpanSink } from "@octavo/tracing";
 import type { MeteringLog, OctavoServer } from "@octavo/server";
 import { resolveServerConfig } from "@octavo/server/settings";
 import { defineCommand } from "../command.js";
-import { embeddedModelFolder } from "../embedded-model.js";
+import { embeddedModelFolder, namedModel } from "../embedded-model.js";
 import { interruptible } from "../interruptible.js";
 import { checkAddress } from "../options/check-address.js";
 import { checkFolder } from "../options/check-folder.js";
@@ -20,7 +21,7 @@ export default defineCommand({
   arguments: { "[model]": "folder, .gguf file or Hugging Face id (default: the embedded octavo-mini)" },
   options: serveRows,
   async run(options, argument?: string) {
-    const named = argument ?? options.model;
+    const named = namedModel(argument ?? options.model);
     const source = named ?? embeddedModelFolder();
     const config = resolveServerConfig(serverConfigOf(options, named === undefined ? ["octavo-mini"] : []));
     const load = loadOptionsOf(options);
@@ -45,6 +46,7 @@ export default defineCommand({
     const address = await server.listen().catch(disposeModel);
     // Signals are handled before anyone can know that we serve.
     const stopped = untilStopped(server);
+    process.on("SIGHUP", () => reload(server, options));
     process.stdout.write(
       serveBanner({
         url: address.url,
@@ -130,6 +132,25 @@ async function openMeteringLog(path: string | undefined): Promise<MeteringLog | 
 
 function tell(message: string): void {
   process.stderr.write(`octavo: ${message}\n`);
+}
+
+/** Keys and tenants of the same files, as they are now; what is wrong in them leaves the server as it is. */
+function reload(server: OctavoServer, options: ServeOptions): void {
+  try {
+    const { values } = parseArgs({
+      args: process.argv.slice(2),
+      options: { tenants: { type: "string" } },
+      strict: false,
+    });
+    const path = values["tenants"];
+    const tenants =
+      typeof path === "string" ? serveRows.tenants.type.parse(path, undefined) : options.tenants;
+    server.reload(resolveServerConfig(serverConfigOf({ ...options, tenants }, [])));
+    tell("SIGHUP: keys, tenants and certificates are those of the files now");
+  } catch (thrown) {
+    const error = OctavoError.from(thrown);
+    tell(`SIGHUP: nothing was changed: ${error.message} [${error.code}]`);
+  }
 }
 
 /** Beyond the drain timeout: for closing connections, sending the last spans and freeing the model. */

@@ -1,10 +1,10 @@
 import {
+  BatchJobsRunner,
   BullMqRunner,
   type GateConfig,
-  InProcessRunner,
-  RayRunner,
+  LocalRunner,
+  RayCluster,
   type Runner,
-  WorkerThreadsRunner,
 } from "@octavo/evals";
 import { OctavoError } from "@octavo/protocol";
 import type { RunnerFlags } from "./eval-rows.js";
@@ -32,11 +32,10 @@ export function openRunner(flags: Omit<RunnerFlags, "journal">, judge: JudgeConf
     return new BullMqRunner({ redisUrl: redis, ...(queue !== undefined && { queueName: queue }) });
   }
   if (ray !== undefined && sharedFolder !== undefined) {
-    return new RayRunner({ dashboardUrl: ray, sharedFolder, workerArguments: judgeArguments(judge) });
+    const cluster = new RayCluster({ dashboardUrl: ray });
+    return new BatchJobsRunner(cluster, { sharedFolder, workerArguments: judgeArguments(judge) });
   }
-  return scorerThreads === undefined
-    ? new InProcessRunner()
-    : new WorkerThreadsRunner({ threads: scorerThreads });
+  return new LocalRunner({ threads: scorerThreads ?? 0 });
 }
 
 /** The judge as arguments of a job; the job's machine has the key in the same environment variable. */

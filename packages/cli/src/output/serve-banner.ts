@@ -4,7 +4,10 @@ export interface BannerFacts {
   readonly url: string;
   readonly model: LanguageModel;
   /** What runs the kernels. */
-  readonly backend: Pick<LLM["backend"]["info"], "instructionSet" | "features" | "numThreads">;
+  readonly backend: Pick<
+    LLM["backend"]["info"],
+    "instructionSet" | "features" | "kernelReasons" | "numThreads"
+  >;
   /** Names requests may use; empty means the model's own. */
   readonly names: readonly string[];
   readonly needsKey: boolean;
@@ -27,6 +30,7 @@ export function serveBanner({ url, model, backend, names, needsKey, faults }: Ba
     `  Octavo serves ${name} at ${url}/v1`,
     `  context ${model.engine.maxModelLen} tokens, KV cache ${stats.totalBlocks} blocks`,
     `  ${kernels} kernels on ${backend.numThreads} ${backend.numThreads === 1 ? "thread" : "threads"}`,
+    ...(backend.kernelReasons ?? []).map((reason) => `  ${reason}`),
     ...faults.map((fault) => `  WARNING: ${fault}`),
     "",
     `curl ${url}${path}${key} \\`,

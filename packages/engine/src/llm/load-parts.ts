@@ -70,7 +70,7 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
   try {
     let { backend } = options;
     if (backend === undefined) {
-      backend = createCpuBackend(given({ numThreads: options.numThreads }));
+      backend = createCpuBackend({ kernels: options.kernels, ...given({ numThreads: options.numThreads }) });
       owned.unshift(backend);
       warnOfMachine(backend, options);
     }

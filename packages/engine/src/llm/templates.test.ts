@@ -8,8 +8,6 @@ const config: TokenizerFileConfig = {
   eosToken: "</s>",
   unkToken: undefined,
   padToken: undefined,
-  addBosToken: undefined,
-  addEosToken: undefined,
   chatTemplate: "{{ bos_token }}{{ messages[0]['content'] }}{{ eos_token }}",
   namedChatTemplates: new Map([["tool_use", "tools: {{ tools | length }}"]]),
 };

@@ -24,8 +24,6 @@ function checkpointOf(model: ModelConfig, tensors = tensorsOf(model)): Checkpoin
         eosToken: undefined,
         unkToken: undefined,
         padToken: undefined,
-        addBosToken: undefined,
-        addEosToken: undefined,
         chatTemplate: undefined,
         namedChatTemplates: new Map(),
       },

@@ -44,7 +44,7 @@ export const loadingOptions = {
       { default: "off" },
     ),
     /**
-     * Reads bf16 weights where they lie in the model's files instead of repacking them, on CPUs with AVX512-BF16: starts copy nothing
+     * Reads bf16 weights where they lie in the model's files instead of repacking them, on CPUs with AVX-512: starts copy nothing
      * and processes that serve the same files share them, but many streams are slower. The files must not change meanwhile.
      */
     weightsInPlace: option.toggle(
@@ -57,6 +57,17 @@ export const loadingOptions = {
       max: 1024,
       defaultText: "the machine's cores",
     }),
+    /**
+     * Which kernels compute each kind of work. `auto`: where a processor has several, those measured to be clearly faster at the first
+     * start, kept in the user's cache folder; `features`: those of its best instruction set; or paths by kind (f32, bf16, quantised,
+     * codebook, ops), like `bf16=avx512`. Replicas that must agree in bits need the same.
+     */
+    kernels: option.of(
+      valueType.nonEmpty(),
+      "--kernels <choice>",
+      "kernels by measured speed, by features, or paths by kind: bf16=avx512,ops=avx2",
+      { default: "auto" },
+    ),
     /** Type of unquantised weights; `auto` keeps each as the checkpoint has it. */
     dtype: option.of(floatType, "--dtype <type>", "type of unquantised weights", {
       default: "auto",

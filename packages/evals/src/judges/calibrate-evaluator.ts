@@ -4,7 +4,7 @@ import type { Answer } from "../answers/answer.js";
 import type { EvalCase } from "../cases/eval-case.js";
 import type { Evaluator, Sample, Score } from "../evaluators/evaluator.js";
 import type { ReportCalibration } from "../report/report.js";
-import { InProcessRunner } from "../runners/in-process.js";
+import { LocalRunner } from "../runners/local-runner.js";
 import { functionTarget } from "../targets/function-target.js";
 import {
   calibrate,
@@ -70,7 +70,7 @@ export async function calibrateEvaluator(
       };
     }
   };
-  const runner = new InProcessRunner({ concurrency });
+  const runner = new LocalRunner({ concurrency });
   for await (const { caseId, score } of runner.run(samples(), [evaluator], { signal })) {
     const human = labels.get(caseId);
     labels.delete(caseId);

@@ -2,7 +2,7 @@ import { OctavoError } from "@octavo/protocol";
 import type { Dataset } from "../datasets/dataset.js";
 import type { Evaluator, Sample, Score } from "../evaluators/evaluator.js";
 import { concurrently } from "../runners/concurrently.js";
-import { concurrencyOf, InProcessRunner } from "../runners/in-process.js";
+import { concurrencyOf, LocalRunner } from "../runners/local-runner.js";
 import type { Runner, RunnerProgress } from "../runners/runner.js";
 import type { Target } from "../targets/target.js";
 import type { EvaluationSummary } from "./summary.js";
@@ -92,7 +92,7 @@ export class Evaluation implements AsyncIterable<EvaluatedRow> {
   async *#rows(): AsyncGenerator<EvaluatedRow, void, undefined> {
     const { evaluators, onProgress } = this.#options;
     const signal = this.#options.signal ?? new AbortController().signal;
-    const runner = this.#options.runner ?? new InProcessRunner({ concurrency: this.#concurrency });
+    const runner = this.#options.runner ?? new LocalRunner({ concurrency: this.#concurrency });
     const total = totalOf(this.#options);
     const waiting = new Map<string, Waiting>();
     const scored = runner.run(this.#watched(waiting, signal), evaluators, {

@@ -7,7 +7,7 @@ import { OctavoError } from "@octavo/protocol";
 import type { EvalCase } from "../cases/eval-case.js";
 import type { Dataset } from "../datasets/dataset.js";
 import type { Evaluator } from "../evaluators/evaluator.js";
-import { InProcessRunner } from "../runners/in-process.js";
+import { LocalRunner } from "../runners/local-runner.js";
 import { functionTarget } from "../targets/function-target.js";
 import type { Target } from "../targets/target.js";
 import { CaseJournal } from "./case-journal.js";
@@ -80,7 +80,7 @@ function caseRun(overrides: Partial<CaseRun>): CaseRun {
     datasets: [dataset("golden", 40)],
     targets: [],
     evaluators: [exact],
-    runner: new InProcessRunner(),
+    runner: new LocalRunner(),
     concurrency: 2,
     signal: new AbortController().signal,
     ...overrides,

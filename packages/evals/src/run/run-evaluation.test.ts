@@ -4,7 +4,7 @@ import { OctavoError } from "@octavo/protocol";
 import { evaluatorTable } from "../evaluators/table.js";
 import { parseGateConfig } from "../gate/config.js";
 import { FakeJudge } from "../judges/testing/fake-judge.js";
-import { InProcessRunner } from "../runners/in-process.js";
+import { LocalRunner } from "../runners/local-runner.js";
 import { functionTarget } from "../targets/function-target.js";
 import { evaluationVocabulary } from "./plan-evaluation.js";
 import { type EvaluationPlan, runEvaluation } from "./run-evaluation.js";
@@ -60,7 +60,7 @@ const plan: EvaluationPlan = {
   warnings: [],
 };
 
-const options = { runner: new InProcessRunner(), signal: new AbortController().signal };
+const options = { runner: new LocalRunner(), signal: new AbortController().signal };
 
 test("a check that cannot be made leaves the others their results, and the gate its reason", async () => {
   const report = await runEvaluation(plan, options);

@@ -7,8 +7,6 @@ export { BullMqWorker, type BullMqWorkerOptions } from "./bullmq/bullmq-worker.j
 export { serveQueue, type ServeQueueOptions } from "./bullmq/serve-queue.js";
 export type { BullMqConnection } from "./bullmq/queue-address.js";
 export { ContentKeys } from "./content-key.js";
-export { InProcessRunner, type InProcessOptions } from "./in-process.js";
-export { WorkerThreadsRunner, type WorkerThreadsOptions } from "./worker-threads/worker-threads.js";
+export { LocalRunner, type LocalOptions } from "./local-runner.js";
 export { RayCluster, type RayClusterOptions } from "./ray/ray-cluster.js";
-export { RayRunner, type RayRunnerOptions } from "./ray/ray-runner.js";
 export { ScoreJournal } from "./score-journal.js";

@@ -31,7 +31,10 @@ const failedStatus: ReadonlySet<string> = new Set(["2", "STATUS_CODE_ERROR", "ER
 export function isSpanValue(value: unknown): boolean {
   const object = asObject(value);
   if (object === undefined || object["messages"] !== undefined) return false;
-  return Array.isArray(object["resourceSpans"]) || spanRecords(object).length > 0;
+  if (Array.isArray(object["resourceSpans"])) return true;
+  // a case may have times of its own: a span has an id or attributes beside them
+  const isMarked = ["attributes", "span_id", "spanId", "context"].some((name) => object[name] !== undefined);
+  return isMarked && spanRecords(object).length > 0;
 }
 
 /**

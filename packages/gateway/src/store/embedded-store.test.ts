@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
 import { EmbeddedStore } from "./embedded-store.js";
+import { requireSharedStore, storeSchema } from "./store-config.js";
 import { testStore, testWindow } from "./testing/store-conformance.js";
 
 const shared = new EmbeddedStore({ nowMs: Date.now });
@@ -92,4 +93,17 @@ test("window keys are independent", async () => {
   const [one, two] = [testWindow(1), testWindow(1)];
   assert.equal(await store.take(one, 1, 1), 1);
   assert.equal(await store.take(two, 1, 1), 1);
+});
+
+test("several processes that count need a store that they share", () => {
+  const stages = new Map<string, unknown>([["budgets", []]]);
+  const store = storeSchema.parse({});
+  assert.throws(() => requireSharedStore({ store, stages }, 2), {
+    code: "invalid_option",
+    message: /^budgets of 2 workers/,
+  });
+  requireSharedStore({ store, stages }, 1);
+  requireSharedStore({ store, stages: new Map([["cache", {}]]) }, 4);
+  requireSharedStore({ store: storeSchema.parse({ redis: "redis://x" }), stages }, 4);
+  assert.equal(storeSchema.safeParse({ redis: "redis://x", file: "f" }).success, false);
 });

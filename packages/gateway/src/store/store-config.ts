@@ -1,3 +1,4 @@
+import { OctavoError } from "@octavo/protocol";
 import { z } from "zod";
 import { byteSize, timeSpan } from "../config/fields.js";
 import { EmbeddedStore } from "./embedded-store.js";
@@ -27,4 +28,21 @@ export async function openStore(config: StoreConfig, nowMs: () => number): Promi
   const { redis, prefix, timeout, file, max_cache: maxBlobBytes } = config;
   if (redis !== undefined) return RedisStore.open({ url: redis, prefix, timeoutMs: timeout });
   return new EmbeddedStore({ nowMs, maxBlobBytes, ...(file !== undefined && { file }) });
+}
+
+/** Stages that count: apart, each process would count for itself. */
+const counting = ["rate_limits", "budgets", "rollouts"] as const;
+
+/** Throws `invalid_option` where several processes would each grant the whole of a limit. */
+export function requireSharedStore(
+  { store, stages }: { readonly store: StoreConfig; readonly stages: ReadonlyMap<string, unknown> },
+  numProcesses: number,
+): void {
+  const counted = counting.filter((name) => stages.has(name));
+  if (numProcesses <= 1 || store.redis !== undefined || counted.length === 0) return;
+  throw new OctavoError(
+    "invalid_option",
+    `${counted.join(", ")} of ${numProcesses} workers count together in Redis alone; give store.redis, or one worker.`,
+    { param: "store" },
+  );
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <string>
 
 #include "../core/fatal_signals.h"
@@ -7,6 +8,7 @@
 #include "../core/platform.h"
 #include "../matrix/layout.h"
 #include "../matrix/matrix.h"
+#include "../probe/kernel_probe.h"
 #include "../program/adapter.h"
 #include "../program/kv_cache.h"
 #include "../program/program.h"
@@ -27,7 +29,7 @@ namespace {
 
 /// Raised with any change to what is exported here or travels through it, together with `src/cpu/addon.ts`, so that
 /// kernels of an older build are refused when they are loaded rather than misread.
-constexpr int kInterfaceVersion = 5;
+constexpr int kInterfaceVersion = 6;
 
 /// Of names with commas between them, their list.
 Napi::Array split(Napi::Env env, const std::string& names) {
@@ -56,12 +58,18 @@ Napi::Object enumerations(Napi::Env env) {
     all.Set("OutputInteger", split(env, kOutputIntegerNames));
     all.Set("OutputReal", split(env, kOutputRealNames));
     all.Set("RowError", split(env, kRowErrorNames));
+    all.Set("KernelKind", split(env, kKernelKindNames));
+    all.Set("KernelPath", split(env, kKernelPathNames));
     return all;
 }
+
+/// Whether kernels may run already; what they run on stays as it is from then on.
+std::atomic<bool> backend_exists{false};
 
 /// (numThreads) -> handle
 Napi::Value create_backend(const Napi::CallbackInfo& info) {
     using Holder = std::shared_ptr<BackendThread>;
+    backend_exists = true;
     try {
         auto* holder = new Holder(BackendThread::start(info.Env(), info[0].As<Napi::Number>().Int32Value()));
         // A backend that nobody disposed ends its thread when it is collected.
@@ -98,12 +106,47 @@ Napi::Object instruction_set(Napi::Env env) {
     return isa;
 }
 
+Napi::String name_of(Napi::Env env, KernelPath path) { return split(env, kKernelPathNames).Get(static_cast<uint32_t>(path)).As<Napi::String>(); }
+
+/// () -> paths by kind
+Napi::Value kernel_paths(const Napi::CallbackInfo& info) {
+    const Napi::Array kinds = split(info.Env(), kKernelKindNames);
+    Napi::Object paths = Napi::Object::New(info.Env());
+    for (const KernelKind kind : kKernelKinds) {
+        paths.Set(kinds.Get(static_cast<uint32_t>(kind)), name_of(info.Env(), kernel_path(kind)));
+    }
+    return paths;
+}
+
+/// (kind, path), both as indices -> whether the kind is computed on that path from now on: the machine has it, and no backend exists
+Napi::Value set_path(const Napi::CallbackInfo& info) {
+    const auto kind = static_cast<KernelKind>(info[0].As<Napi::Number>().Int32Value());
+    const auto path = static_cast<KernelPath>(info[1].As<Napi::Number>().Int32Value());
+    return Napi::Boolean::New(info.Env(), kernel_path(kind) == path || (!backend_exists && set_kernel_path(kind, path)));
+}
+
+/// (kind), as an index -> [path, seconds] of each path, the present one first; undefined once a backend exists
+Napi::Value probe(const Napi::CallbackInfo& info) {
+    if (backend_exists) return info.Env().Undefined();
+    Napi::Array all = Napi::Array::New(info.Env());
+    for (const ProbedPath& probed : probe_kernels(static_cast<KernelKind>(info[0].As<Napi::Number>().Int32Value()))) {
+        Napi::Array pair = Napi::Array::New(info.Env(), 2);
+        pair.Set(0u, name_of(info.Env(), probed.path));
+        pair.Set(1u, Napi::Number::New(info.Env(), probed.seconds));
+        all.Set(all.Length(), pair);
+    }
+    return all;
+}
+
 Napi::Object init(Napi::Env env, Napi::Object exports) {
     exports.Set("interfaceVersion", Napi::Number::New(env, kInterfaceVersion));
     exports.Set("enumerations", enumerations(env));
     exports.Set("instructionSet", instruction_set(env));
     exports.Set("packedLayoutVersion", Napi::Number::New(env, kPackedLayoutVersion));
     const auto add = [&](const char* name, auto function) { exports.Set(name, Napi::Function::New(env, function)); };
+    add("kernelPaths", kernel_paths);
+    add("setKernelPath", set_path);
+    add("probeKernels", probe);
     add("createBackend", create_backend);
     add("closeBackend", close_backend);
     add("recordFaults", record_faults_to);

@@ -48,14 +48,51 @@ Isa detect_isa() {
     return Isa::scalar;
 }
 
-std::atomic<Isa>& current_isa() {
-    static std::atomic<Isa> isa{detect_isa()};
-    return isa;
+KernelPath best_path(Isa isa, bool bf16) {
+    switch (isa) {
+        case Isa::neon:
+            return KernelPath::neon;
+        case Isa::avx2:
+            return KernelPath::avx2;
+        case Isa::avx512:
+            return bf16 && machine_has_avx512_bf16() ? KernelPath::avx512_bf16 : KernelPath::avx512;
+        case Isa::scalar:
+            break;
+    }
+    return KernelPath::scalar;
 }
 
-std::atomic<bool>& current_bf16() {
-    static std::atomic<bool> bf16{machine_has_avx512_bf16()};
-    return bf16;
+Isa isa_of(KernelPath path) {
+    switch (path) {
+        case KernelPath::neon:
+            return Isa::neon;
+        case KernelPath::avx2:
+            return Isa::avx2;
+        case KernelPath::avx512:
+        case KernelPath::avx512_bf16:
+            return Isa::avx512;
+        case KernelPath::scalar:
+            break;
+    }
+    return Isa::scalar;
+}
+
+constexpr size_t kNumKernelKinds = sizeof(kKernelKinds) / sizeof(kKernelKinds[0]);
+
+struct Paths {
+    std::atomic<KernelPath> best{best_path(detect_isa(), true)};
+    std::atomic<KernelPath> of_kind[kNumKernelKinds];
+
+    Paths() { set(best); }
+    void set(KernelPath path) {
+        best.store(path, std::memory_order_relaxed);
+        for (std::atomic<KernelPath>& kind : of_kind) kind.store(path, std::memory_order_relaxed);
+    }
+};
+
+Paths& paths() {
+    static Paths all;
+    return all;
 }
 
 }  // namespace
@@ -78,9 +115,18 @@ bool isa_supported(Isa isa) {
     }
 }
 
-Isa active_isa() { return current_isa().load(std::memory_order_relaxed); }
+Isa active_isa() { return isa_of(paths().best.load(std::memory_order_relaxed)); }
 
-bool has_avx512_bf16() { return active_isa() == Isa::avx512 && current_bf16().load(std::memory_order_relaxed); }
+bool has_avx512_bf16() { return paths().best.load(std::memory_order_relaxed) == KernelPath::avx512_bf16; }
+
+KernelPath kernel_path(KernelKind kind) { return paths().of_kind[static_cast<size_t>(kind)].load(std::memory_order_relaxed); }
+
+bool set_kernel_path(KernelKind kind, KernelPath path) {
+    const bool needs_bf16 = path == KernelPath::avx512_bf16;
+    if (!isa_supported(isa_of(path)) || (needs_bf16 && !machine_has_avx512_bf16())) return false;
+    paths().of_kind[static_cast<size_t>(kind)].store(path, std::memory_order_relaxed);
+    return true;
+}
 
 const char* isa_name(Isa isa) {
     switch (isa) {
@@ -97,9 +143,7 @@ const char* isa_name(Isa isa) {
 }
 
 void set_isa_for_test(Isa isa, bool bf16) {
-    if (!isa_supported(isa)) return;
-    current_isa().store(isa, std::memory_order_relaxed);
-    current_bf16().store(bf16 && machine_has_avx512_bf16(), std::memory_order_relaxed);
+    if (isa_supported(isa)) paths().set(best_path(isa, bf16));
 }
 
 }  // namespace octavo

@@ -12,24 +12,39 @@ const char* isa_name(Isa isa);
 
 bool isa_supported(Isa isa);
 
-/// Overrides active_isa() from now on; `bf16` false also hides AVX512-BF16. Tests alone use it: matrices packed before keep
-/// the kernels they were packed for.
+/// Overrides active_isa() and all paths from now on; `bf16` false also hides AVX512-BF16. Tests alone use it: matrices packed
+/// before keep the kernels they were packed for.
 void set_isa_for_test(Isa isa, bool bf16);
 
-// A table of kernels exists once for each instruction set, `name`_avx2 and so on, defined by files compiled for it.
+/// What is computed by tables of kernels of its own: weights in f32 and f16, in bf16, in integers with scales, in codebooks; and all
+/// ops but products with weights.
+enum class KernelKind { f32, bf16, quantised, codebook, ops };
+constexpr KernelKind kKernelKinds[] = {KernelKind::f32, KernelKind::bf16, KernelKind::quantised, KernelKind::codebook, KernelKind::ops};
+constexpr const char* kKernelKindNames = "f32, bf16, quantised, codebook, ops";
+
+/// The instruction set of a table.
+enum class KernelPath { scalar, neon, avx2, avx512, avx512_bf16 };
+constexpr const char* kKernelPathNames = "scalar, neon, avx2, avx512, avx512_bf16";
+
+/// The path of active_isa() for all kinds, unless set_kernel_path chose another.
+KernelPath kernel_path(KernelKind kind);
+/// False, and nothing changes, where the machine does not have it. Only before anything is computed or packed.
+bool set_kernel_path(KernelKind kind, KernelPath path);
+
+// A table of kernels exists once for each path, `name`_avx2 and so on, defined by files compiled for it.
 #define OCTAVO_DECLARE_KERNELS(Table, name) \
     extern const Table name##_scalar, name##_neon, name##_avx2, name##_avx512, name##_avx512_bf16
 
-// The one for active_isa().
 #if defined(__x86_64__)
-#define OCTAVO_ACTIVE_KERNELS(name)                                                                   \
-    (active_isa() == Isa::avx512 ? (has_avx512_bf16() ? name##_avx512_bf16 : name##_avx512) \
-     : active_isa() == Isa::avx2 ? name##_avx2                                                      \
-                                 : name##_scalar)
+#define OCTAVO_KERNELS_OF(path, name)                            \
+    ((path) == KernelPath::avx512_bf16 ? name##_avx512_bf16 \
+     : (path) == KernelPath::avx512    ? name##_avx512      \
+     : (path) == KernelPath::avx2      ? name##_avx2        \
+                                       : name##_scalar)
 #elif defined(__aarch64__)
-#define OCTAVO_ACTIVE_KERNELS(name) (active_isa() == Isa::neon ? name##_neon : name##_scalar)
+#define OCTAVO_KERNELS_OF(path, name) ((path) == KernelPath::neon ? name##_neon : name##_scalar)
 #else
-#define OCTAVO_ACTIVE_KERNELS(name) name##_scalar
+#define OCTAVO_KERNELS_OF(path, name) name##_scalar
 #endif
 
 }  // namespace octavo

@@ -12,9 +12,9 @@
 
 namespace octavo {
 
-const QuantisedKernelTable& quantised_kernels() { return OCTAVO_ACTIVE_KERNELS(quantised_kernels); }
+const QuantisedKernelTable& quantised_kernels() { return OCTAVO_KERNELS_OF(kernel_path(KernelKind::quantised), quantised_kernels); }
 
-const FloatKernelTable& float_kernels() { return OCTAVO_ACTIVE_KERNELS(float_kernels); }
+const FloatKernelTable& float_kernels(KernelKind kind) { return OCTAVO_KERNELS_OF(kernel_path(kind), float_kernels); }
 
 bool Matrix::can_gate() const { return rows() % (2 * kPanelRows) == 0; }
 

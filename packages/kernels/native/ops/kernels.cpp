@@ -4,6 +4,6 @@
 
 namespace octavo {
 
-const OpKernels& op_kernels() { return OCTAVO_ACTIVE_KERNELS(op_kernels); }
+const OpKernels& op_kernels() { return OCTAVO_KERNELS_OF(kernel_path(KernelKind::ops), op_kernels); }
 
 }  // namespace octavo

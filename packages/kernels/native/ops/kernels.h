@@ -138,7 +138,7 @@ struct OpKernels {
 };
 
 OCTAVO_DECLARE_KERNELS(OpKernels, op_kernels);
-/// The table for active_isa().
+/// The table of kernel_path(KernelKind::ops).
 const OpKernels& op_kernels();
 
 }  // namespace octavo

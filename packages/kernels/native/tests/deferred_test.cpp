@@ -88,7 +88,7 @@ void check_stages(const WeightCase& weight, const Shape& shape, const Pools& poo
 }
 
 bool can_wait(const WeightCase& weight) {
-    if (weight.type == WeightType::bf16) return active_isa() == Isa::avx512 && has_avx512_bf16();
+    if (weight.type == WeightType::bf16) return active_isa() == Isa::avx512;
     return weight.scale_bytes > 1;
 }
 

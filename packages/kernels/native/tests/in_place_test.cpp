@@ -90,9 +90,9 @@ void check_others(ThreadPool& pool) {
     std::vector<MatrixSource> halves = tensors.in_file();
     for (MatrixSource& source : halves) source.type = WeightType::f16;
     CHECK(is_packed(halves));
-    for (const Isa isa : supported_isas()) {
-        set_isa_for_test(isa, false);
-        CHECK(is_packed(tensors.in_file()));
+    for (const Target& target : all_targets()) {
+        set_isa_for_test(target.isa, target.bf16);
+        CHECK(is_packed(tensors.in_file()) == (target.isa != Isa::avx512));
     }
 }
 
@@ -107,8 +107,9 @@ int main() {
     ThreadPool two(2);
     ThreadPool three(3);
     const std::vector<ThreadPool*> pools = {&one, &two, &three};
-    set_isa_for_test(Isa::avx512, true);
-    if (isa_supported(Isa::avx512) && has_avx512_bf16()) {
+    for (const Target& target : targets()) {
+        if (target.isa != Isa::avx512) continue;
+        set_isa_for_test(target.isa, target.bf16);
         // The tail of the third shape ends with the file, which ends with a page: nothing beyond may be read.
         const std::vector<Shape> shapes = {{256, {16}, 0, 70},           {256, {1}, 2, 30},       {512, {37}, 4096 - 37 * 1024 % 4096, 70},
                                            {768, {32, 16, 53}, 8, 70},   {1280, {64}, 37, 30},    {2048, {48, 80, 32}, 32, 512},

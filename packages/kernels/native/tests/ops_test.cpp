@@ -198,8 +198,8 @@ int main() {
     using namespace octavo;
     test::test_half_conversions();
     ThreadPool pool(2);
-    for (const Isa isa : test::supported_isas()) {
-        set_isa_for_test(isa, false);
+    for (const test::Target& target : test::targets()) {
+        set_isa_for_test(target.isa, target.bf16);
         test::test_row_kernels(op_kernels());
         test::test_rope(op_kernels(), pool);
         test::test_logit_kernels(op_kernels());

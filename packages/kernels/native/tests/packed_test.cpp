@@ -108,13 +108,13 @@ void check_layout(ThreadPool& pool) {
     for (const KnownLayout& known : kKnownLayouts) {
         for (const WeightCase& weight : kWeightCases) {
             if (std::strcmp(weight.label, known.label) != 0) continue;
-            for (const Isa isa : supported_isas()) {
-                set_isa_for_test(isa, false);
+            for (const Target& target : targets()) {
+                set_isa_for_test(target.isa, target.bf16);
                 const std::unique_ptr<Matrix> matrix = Matrix::pack({sample_of(weight).source()}, pool);
                 const uint64_t sum = packed_checksum(matrix->packed(), matrix->bytes(), pool);
                 char text[20];
                 std::snprintf(text, sizeof text, "0x%016llx", static_cast<unsigned long long>(sum));
-                CHECK_MESSAGE(sum == known.checksum, std::string(weight.label) + " on " + isa_name(isa) + " now packs as " + text);
+                CHECK_MESSAGE(sum == known.checksum, std::string(weight.label) + " on " + target.name() + " now packs as " + text);
             }
         }
     }

@@ -387,8 +387,8 @@ void check_allocations() {
 
 int main() {
     using namespace octavo;
-    for (const Isa isa : test::supported_isas()) {
-        set_isa_for_test(isa, isa == Isa::avx512);
+    for (const test::Target& target : test::targets()) {
+        set_isa_for_test(target.isa, target.bf16);
         for (const WeightType type : {WeightType::f32, WeightType::bf16, WeightType::q8_0}) test::check_schedules(type);
         for (const WeightType type : {WeightType::f16, WeightType::bf16, WeightType::q4_0}) test::check_fusion(type);
         for (const WeightType type : {WeightType::f32, WeightType::bf16, WeightType::q8_0}) test::check_adapters(type);

@@ -217,8 +217,8 @@ int main() {
     test::test_cuts();
     test::test_philox();
     test::test_state();
-    for (const Isa isa : test::supported_isas()) {
-        set_isa_for_test(isa, false);
+    for (const test::Target& target : test::targets()) {
+        set_isa_for_test(target.isa, target.bf16);
         test::test_draws();
         test::test_logprobs();
     }

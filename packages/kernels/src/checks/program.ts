@@ -1,7 +1,8 @@
 import { checkExpert } from "./experts.js";
 import { OctavoError } from "@octavo/protocol/errors";
-import type { Activation, BufferRef, Matrix, Op, PlainActivation, ProgramSpec } from "../backend.js";
+import type { Activation, BufferRef, Matrix, Op, ProgramSpec } from "../backend.js";
 import { stateWidths } from "../state-widths.js";
+import { checkGate, checkSplit, type OpChecker, plainActivations } from "./gate-ops.js";
 import { checkRecurrentOp, type StateNeed } from "./recurrent-ops.js";
 import { type Span, spanOf } from "./span.js";
 
@@ -33,8 +34,6 @@ export const activations: readonly string[] = [
   "sigmoid",
   "identity",
 ] satisfies Activation[];
-
-const plainActivations: readonly string[] = ["silu", "gelu", "gelu_tanh"] satisfies PlainActivation[];
 
 /**
  * Refuses programs whose shapes do not fit, that read what nothing wrote, or that need the step's tokens after `gather`.
@@ -130,14 +129,10 @@ class ProgramChecker {
       case "sigmoid_gate":
         this.#read("on", op.on);
         return this.#equal("the width of in", this.#read("in", op.in).width, "the columns of a gate", 1);
-      case "gate": {
-        const input = this.#read("in", op.in);
-        if (!activations.includes(op.activation) || (op.activation as Activation) === "clamped_swiglu")
-          this.#fail(`cannot gate by ${op.activation}`);
-        return this.#equal("the width of in", input.width, "the width of on", this.#read("on", op.on).width);
-      }
+      case "gate":
+        return checkGate(op, this.#checker);
       case "split":
-        return this.#checkSplit(op);
+        return checkSplit(op, this.#checker);
       case "convolution":
       case "gated_delta_rule":
       case "state_space":
@@ -274,17 +269,6 @@ class ProgramChecker {
     this.#attention = { numLayers: Math.max(known?.numLayers ?? 0, layer + 1), numKvHeads, headDim };
   }
 
-  #checkSplit(op: Extract<Op, { op: "split" }>): void {
-    const { width } = this.#read("in", op.in);
-    this.#positive("run", op.run);
-    if (width % (2 * op.run) !== 0) this.#fail(`splits ${width} columns into runs of ${op.run} in turn`);
-    for (const name of ["first", "second"] as const) {
-      const out = this.#write(name, op[name]);
-      this.#equal(`twice the width of ${name}`, 2 * out.width, "the width of in", width);
-      this.#apart("in", { ...this.#span("in", op.in) }, name, out);
-    }
-  }
-
   #checkExperts(op: Extract<Op, { op: "experts" }>): void {
     const { experts, topK } = op;
     const input = this.#read("in", op.in);
@@ -302,7 +286,7 @@ class ProgramChecker {
   }
 
   /** For checks in files of their own. */
-  get #checker(): Parameters<typeof checkRecurrentOp>[2] {
+  get #checker(): OpChecker {
     return {
       read: (name, ref) => this.#read(name, ref),
       write: (name, ref) => this.#write(name, ref),

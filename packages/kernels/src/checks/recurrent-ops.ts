@@ -1,21 +1,11 @@
 import type { BufferRef, Op, RecurrentOp } from "../backend.js";
+import type { OpChecker } from "./gate-ops.js";
 import type { Span } from "./span.js";
 
 /** What the program's ops keep of a sequence, in floats, and what each draft token adds. */
 export interface StateNeed {
   readonly base: number;
   readonly perDraft: number;
-}
-
-/** How a check reads and writes a program's buffers, and how it fails. */
-interface OpChecker {
-  read(name: string, ref: BufferRef): Span;
-  write(name: string, ref: BufferRef): Span;
-  /** Of spans that must not overlap. */
-  apart(leftName: string, left: Span, rightName: string, right: Span): void;
-  equal(leftName: string, left: number, rightName: string, right: number): void;
-  positive(name: string, value: number): void;
-  fail(problem: string): never;
 }
 
 const mostTaps = 8;

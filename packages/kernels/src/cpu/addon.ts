@@ -1,3 +1,5 @@
+import type { KernelKind, KernelPath, ProbedPath } from "./kernel-paths.js";
+
 declare const kind: unique symbol;
 /** A native object as the addon hands it out; only the addon can look inside. */
 export interface NativeObject<Kind extends string> {
@@ -12,7 +14,7 @@ export interface NativeBytes {
 }
 
 /** Enumerators travel as their index in `enumerations`. */
-export interface NativeMatrixSource {
+interface NativeMatrixSource {
   readonly type: number;
   readonly rows: number;
   readonly cols: number;
@@ -27,14 +29,14 @@ export interface NativeMatrixSource {
   readonly scaleRows: number;
 }
 
-export interface NativeVectorSource {
+interface NativeVectorSource {
   readonly type: number;
   readonly length: number;
   readonly name: string;
   readonly bytes: NativeBytes;
 }
 
-export interface NativeAdapterSite {
+interface NativeAdapterSite {
   readonly site: number;
   readonly down: NativeObject<"matrix">;
   readonly parts: readonly {
@@ -86,6 +88,9 @@ export interface NativeAddon {
   readonly interfaceVersion: number;
   readonly enumerations: Readonly<Record<string, readonly string[]>>;
   readonly instructionSet: { readonly name: string; readonly bf16: boolean };
+  kernelPaths(): Readonly<Record<KernelKind, KernelPath>>;
+  setKernelPath(kind: number, path: number): boolean;
+  probeKernels(kind: number): readonly ProbedPath[] | undefined;
   recordFaults(descriptor: number, on: boolean): boolean;
   lockFile(descriptor: number): boolean;
   createBackend(numThreads: number): NativeObject<"backend">;

@@ -36,6 +36,8 @@ import { decodeRows } from "./decode-results.js";
 import { encodeAdapters } from "./encode-adapters.js";
 import { kvDtypeIndex, packingIndex, weightTypeIndex } from "./enumerations.js";
 import { OutputEncoder } from "./encode-outputs.js";
+import { kernelFeatures, settleKernels } from "./kernel-choice.js";
+import type { KernelPath } from "./kernel-paths.js";
 import { encodeProgram } from "./encode-program.js";
 import {
   foreign,
@@ -52,13 +54,19 @@ import {
 export interface CpuBackendOptions {
   /** Threads that compute; default one per physical core that this process may use. */
   readonly numThreads?: number;
+  /**
+   * Which kernels compute each kind of work: `features` (default), those of the best instruction set; `auto`, those measured to be
+   * faster; or paths by kind like `bf16=avx512,ops=avx2`. The first backend of a process decides for all.
+   */
+  readonly kernels?: string;
 }
 
 const mostThreads = 1024;
 
 /**
  * The CPU backend: C++ kernels for the best instruction set of this machine (or the one named by OCTAVO_ISA) on a thread
- * pool of their own. Throws `native_unavailable` when the kernels are not built, `invalid_option` for a bad thread count.
+ * pool of their own. Throws `native_unavailable` when the kernels are not built, `invalid_option` for a bad thread count or kernels
+ * that this machine lacks.
  */
 export function createCpuBackend(options: CpuBackendOptions = {}): Backend {
   const numThreads = options.numThreads ?? defaultThreadCount();
@@ -71,7 +79,9 @@ export function createCpuBackend(options: CpuBackendOptions = {}): Backend {
       },
     );
   }
-  return new CpuBackend(loadAddon(), numThreads);
+  const addon = loadAddon();
+  const reasons = settleKernels(addon, options.kernels ?? "features", process.env);
+  return new CpuBackend(addon, numThreads, reasons);
 }
 
 class CpuBackend implements Backend {
@@ -81,11 +91,18 @@ class CpuBackend implements Backend {
   readonly #encoder = new OutputEncoder();
   #backend: NativeObject<"backend"> | undefined;
 
-  constructor(addon: NativeAddon, numThreads: number) {
+  constructor(addon: NativeAddon, numThreads: number, kernelReasons: readonly string[]) {
     this.#addon = addon;
     this.#backend = addon.createBackend(numThreads);
     const { name, bf16 } = addon.instructionSet;
-    this.info = { name: "cpu", instructionSet: name, features: bf16 ? ["avx512_bf16"] : [], numThreads };
+    const best = (bf16 ? "avx512_bf16" : name) as KernelPath;
+    this.info = {
+      name: "cpu",
+      instructionSet: name,
+      features: kernelFeatures(addon.kernelPaths(), best),
+      kernelReasons,
+      numThreads,
+    };
     this.packedWeights = {
       layout: `cpu-${addon.packedLayoutVersion}`,
       bytesOf: (matrix) => this.#call(() => addon.packedBytes(this.#matrix(matrix))),

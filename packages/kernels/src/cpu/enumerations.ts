@@ -1,6 +1,7 @@
 import { activations } from "../checks/program.js";
 import { kvDtypes } from "../kv-bytes.js";
 import { type WeightType, weightTypes } from "../weights.js";
+import { kernelKinds, kernelPaths } from "./kernel-paths.js";
 import { rowErrors } from "./decode-results.js";
 import { outputIntegers, outputKinds, outputReals } from "./encode-outputs.js";
 
@@ -20,6 +21,8 @@ export const enumerations: Readonly<Record<string, readonly string[]>> = {
   OutputInteger: outputIntegers,
   OutputReal: outputReals,
   RowError: rowErrors,
+  KernelKind: kernelKinds,
+  KernelPath: kernelPaths,
 };
 
 export const weightTypeIndex = (type: WeightType): number => weightTypeNames.indexOf(type);

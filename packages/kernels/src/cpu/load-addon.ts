@@ -6,7 +6,7 @@ import { enumerations } from "./enumerations.js";
 import { addonCandidates, builtAddon, compileAddon, isClone, prebuiltPackages } from "./find-addon.js";
 
 /** `kInterfaceVersion` of `native/binding/addon.cpp`. */
-const interfaceVersion = 5;
+const interfaceVersion = 6;
 
 /**
  * Loads the compiled kernels: in a clone those built there; else prebuilt ones of this platform, or those that an earlier start
@@ -40,6 +40,13 @@ function loadInstalled(): NativeAddon {
   );
 }
 
+/** The file of the kernels that run: other builds are measured anew. */
+export function loadedAddonPath(): string {
+  return loadedPath ?? builtAddon;
+}
+
+let loadedPath: string | undefined;
+
 function loadFrom(path: string): NativeAddon {
   if (!existsSync(path)) {
     throw new OctavoError(
@@ -57,6 +64,7 @@ function loadFrom(path: string): NativeAddon {
       { cause },
     );
   }
+  loadedPath = path;
   return checkInterface(addon, path);
 }
 

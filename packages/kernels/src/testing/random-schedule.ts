@@ -1,7 +1,7 @@
 import type { StepPlan } from "../backend.js";
 import type { SeededRandom } from "./seeded-random.js";
 
-export interface ScheduledStep {
+interface ScheduledStep {
   readonly plan: StepPlan;
   /** Sequence and position behind each output row; every token of the step has one. */
   readonly rows: readonly { readonly sequence: number; readonly position: number }[];

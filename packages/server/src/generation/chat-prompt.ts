@@ -1,6 +1,6 @@
 import type { ChatTemplate, LanguageModel, TemplateInput, TemplateMessage } from "@octavo/engine";
 import { detectContentFormat } from "@octavo/engine/parts";
-import { TemplateWorkError } from "@octavo/text/template/work";
+import { TemplateWorkError } from "@octavo/text/template/template-work";
 import { OctavoError, type ChatCompletionRequest, type ChatMessage } from "@octavo/protocol";
 import { encodePrompt } from "./encode-prompt.js";
 import { invalidField, unsupportedField } from "@octavo/protocol/refusal";

@@ -9,19 +9,26 @@ import type { TenantKey } from "../tenants/tenant-settings.js";
  * timing reveals neither a key's length, nor how much of it was right, nor which one matched.
  */
 export class ApiKeys {
-  readonly #digests: readonly Buffer[];
-  readonly #identities: readonly CheckedKey[];
+  #digests: readonly Buffer[] = [];
+  #identities: readonly CheckedKey[] = [];
   /** Of all keys. */
-  readonly #secret: Buffer;
+  #secret: Buffer = Buffer.alloc(0);
+  /** A key keeps its number as long as the server runs: what belongs to a key of no tenant is found by it. */
+  readonly #numbers = new Map<string, number>();
 
   constructor(keys: readonly string[], tenantKeys: readonly TenantKey[] = []) {
+    this.replace(keys, tenantKeys);
+  }
+
+  /** From now on these keys are the valid ones. */
+  replace(keys: readonly string[], tenantKeys: readonly TenantKey[] = []): void {
     const all: readonly TenantKey[] = [...keys.map((key) => ({ key })), ...tenantKeys];
     this.#digests = all.map((entry) =>
       "key" in entry ? digest(entry.key) : Buffer.from(entry.sha256, "hex"),
     );
     this.#secret = createHash("sha256").update(Buffer.concat(this.#digests)).digest();
-    this.#identities = all.map(({ tenant, lane, tenantFrom }, index) => ({
-      index,
+    this.#identities = all.map(({ tenant, lane, tenantFrom }, at) => ({
+      index: this.#numberOf(this.#digests[at]?.toString("hex") ?? ""),
       tenant,
       lane,
       tenantFrom,
@@ -41,6 +48,12 @@ export class ApiKeys {
     for (let index = this.#digests.length - 1; index >= 0; index -= 1)
       valid += Number(timingSafeEqual(this.#digests[index]!, given)) * (index - valid);
     return this.#identities[valid];
+  }
+
+  #numberOf(name: string): number {
+    const number = this.#numbers.get(name) ?? this.#numbers.size;
+    this.#numbers.set(name, number);
+    return number;
   }
 
   /** Stands for a name: tells nothing to who lacks any of the keys, and stays the same as long as the keys do. */

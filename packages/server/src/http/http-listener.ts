@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createSecureServer, type Server as SecureServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { performance } from "node:perf_hooks";
 import { OctavoError, replicaHeader } from "@octavo/protocol";
@@ -14,6 +15,7 @@ import { connectionError, refuseConnection } from "./connection-error.js";
 import type { Dispatcher } from "./dispatcher.js";
 import { HttpExchange } from "./exchange.js";
 import { OctavoIds } from "./octavo-ids.js";
+import { readTls, type TlsMaterial } from "./tls.js";
 
 export interface ListenAddress {
   readonly host: string;
@@ -43,7 +45,8 @@ export class HttpListener {
   readonly #metrics: HttpMetrics;
   readonly #ids = new OctavoIds();
   readonly #bodyMemory: BodyMemory;
-  readonly #server: Server;
+  readonly #tls: TlsMaterial | undefined;
+  readonly #server: Server | SecureServer;
   readonly #exchanges = new Set<HttpExchange>();
   readonly #exchangesBySocket = new WeakMap<Socket, Set<HttpExchange>>();
   readonly #idleWaiters = new Set<() => void>();
@@ -54,6 +57,7 @@ export class HttpListener {
     this.#config = config;
     this.#metrics = options.metrics;
     this.#bodyMemory = new BodyMemory(config.maxBodyMemoryBytes);
+    this.#tls = readTls(config);
     this.#server = this.#createServer();
   }
 
@@ -77,7 +81,11 @@ export class HttpListener {
         );
         const address = this.#server.address() as AddressInfo;
         const shownHost = address.family === "IPv6" ? `[${address.address}]` : address.address;
-        resolve({ host: address.address, port: address.port, url: `http://${shownHost}:${address.port}` });
+        resolve({
+          host: address.address,
+          port: address.port,
+          url: `${this.#tls === undefined ? "http" : "https"}://${shownHost}:${address.port}`,
+        });
       });
     });
   }
@@ -99,6 +107,15 @@ export class HttpListener {
     return Math.max(0, deadline - performance.now());
   }
 
+  /** New connections get this certificate; open ones keep theirs. */
+  replaceTls(material: TlsMaterial): void {
+    if (!("setSecureContext" in this.#server))
+      throw new OctavoError("invalid_option", "a server of plain HTTP becomes one of HTTPS by a restart", {
+        param: "ssl_certfile",
+      });
+    this.#server.setSecureContext(material);
+  }
+
   /** Aborts running requests, gives them a moment to send their error, and closes every connection. */
   async close(): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
@@ -112,10 +129,10 @@ export class HttpListener {
     await closed;
   }
 
-  #createServer(): Server {
+  #createServer(): Server | SecureServer {
     const { headersTimeoutMs, bodyTimeoutMs, keepAliveTimeoutMs, maxHeaderBytes, maxConnections } =
       this.#config;
-    const server = createServer({
+    const options = {
       headersTimeout: headersTimeoutMs,
       // a slow body is answered by the body reader; this bounds what is read after an early answer
       requestTimeout: headersTimeoutMs + bodyTimeoutMs,
@@ -123,14 +140,21 @@ export class HttpListener {
       keepAliveTimeout: keepAliveTimeoutMs,
       maxHeaderSize: maxHeaderBytes,
       noDelay: true,
-    });
+    };
+    const server =
+      this.#tls === undefined ? createServer(options) : createSecureServer({ ...options, ...this.#tls });
     if (maxConnections > 0) server.maxConnections = maxConnections;
     const accept = (request: IncomingMessage, response: ServerResponse): void =>
       this.#accept(request, response);
     server.on("request", accept);
     server.on("checkContinue", accept);
     server.on("checkExpectation", accept);
-    server.on("connection", (socket: Socket) => this.#track(socket));
+    // Requests over TLS name the socket that decrypts.
+    const opened = this.#tls === undefined ? "connection" : "secureConnection";
+    server.on(opened, (socket: Socket) => this.#track(socket));
+    server.on("tlsClientError", (error: Error) =>
+      this.#options.log.debug({ err: error }, "a TLS handshake failed"),
+    );
     server.on("clientError", (failure: NodeJS.ErrnoException, socket: Socket) =>
       this.#refuse(failure, socket),
     );

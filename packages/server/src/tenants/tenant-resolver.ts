@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { type Account, defaultTenant } from "@octavo/engine";
+import { OctavoError } from "@octavo/protocol";
 import { anyone, type CheckedKey, type OwnerId, ownerOf } from "./ownership.js";
 import {
   type LaneDeadlines,
@@ -22,15 +23,28 @@ export const tenantHeader = "x-tenant-id";
 
 /** Finds a request's tenant. What a client can invent counts only if the operator trusts it. */
 export class TenantResolver {
-  readonly #settings: TenantSettings;
-  readonly #source: TenantSource;
+  #settings: TenantSettings;
+  #source: TenantSource;
   readonly #sharesPrefixes: boolean;
 
   constructor(settings: TenantSettings, prefixCacheSharing: "tenant" | "all" = "tenant") {
     this.#settings = settings;
     this.#sharesPrefixes = prefixCacheSharing === "all";
-    const keysDecide = settings.keys.some(({ tenant }) => tenant !== undefined);
-    this.#source = settings.tenantFrom ?? (keysDecide ? "key" : "header");
+    this.#source = sourceOf(settings);
+  }
+
+  /** For requests from now on. Throws `invalid_option` where lanes change: requests in the queue have theirs by number. */
+  replace(settings: TenantSettings): void {
+    if (String(settings.lanes) !== String(this.#settings.lanes))
+      throw new OctavoError(
+        "invalid_option",
+        "tenants: lanes cannot change while the server runs; restart it",
+        {
+          param: "tenants",
+        },
+      );
+    this.#settings = settings;
+    this.#source = sourceOf(settings);
   }
 
   accountOf(evidence: TenantEvidence): Account {
@@ -83,6 +97,11 @@ export class TenantResolver {
         return undefined;
     }
   }
+}
+
+function sourceOf(settings: TenantSettings): TenantSource {
+  const keysDecide = settings.keys.some(({ tenant }) => tenant !== undefined);
+  return settings.tenantFrom ?? (keysDecide ? "key" : "header");
 }
 
 /** Users may have any name; one that is not valid for a tenant is replaced by its digest. */

@@ -6,7 +6,7 @@ import type {
   TemplateMessage,
 } from "@octavo/engine";
 import { detectContentFormat } from "@octavo/engine/parts";
-import { TemplateWorkError } from "@octavo/text/template/work";
+import { TemplateWorkError } from "@octavo/text/template/template-work";
 import { OctavoError } from "@octavo/protocol";
 import { FakeEngine, type FakeBehaviour } from "./fake-engine.js";
 import { FakeFaults } from "./fake-faults.js";

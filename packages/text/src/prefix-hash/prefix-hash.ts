@@ -53,7 +53,7 @@ export class PrefixHasher {
   }
 }
 
-export interface PrefixBlockOptions {
+interface PrefixBlockOptions {
   /** Tokens per block; whoever compares hashes must cut the same blocks. */
   readonly blockSize: number;
   /** Keeps prefixes apart that must not be shared, such as those of two tenants (`cache_salt`). */

@@ -108,20 +108,6 @@ describe("the queue of grammars", () => {
     assert.deepEqual(order, ["many 1 done", "few 1 done", "many 2 done", "few 2 done", "many 3 done"]);
   });
 
-  it("counts a grammar that several tenants wait for as each one's", async () => {
-    using queue = open(1);
-    const order: string[] = [];
-    await queue.compile(simple("x"), "other", never);
-    const all = [
-      noted(order, "many 1", queue.compile(long, "many", never)),
-      noted(order, "many 2", queue.compile(simple("two"), "many", never)),
-      noted(order, "shared", queue.compile(simple("shared by both"), "many", never)),
-    ];
-    queue.join(simple("shared by both"), "few");
-    await Promise.all(all);
-    assert.deepEqual(order, ["many 1 done", "shared done", "many 2 done"]);
-  });
-
   it("gives a tenant one thread at a time, and another to the next", async () => {
     using queue = open(2);
     await queue.compile(simple("x"), "few", never);

@@ -8,7 +8,7 @@ interface Pending {
   /** JSON of a `GrammarSpec`. */
   readonly spec: string;
   /** Who waits for it. */
-  readonly tenants: Set<string>;
+  readonly tenant: string;
   readonly resolve: (rules: RuleSet) => void;
   readonly reject: (error: OctavoError) => void;
   /** The thread that compiles it. */
@@ -61,7 +61,7 @@ export class CompileQueue {
         if (this.#waiting.delete(pending)) reject(compilingCancelled());
         else pending.thread?.cancel();
       };
-      const pending: Pending = { spec, tenants: new Set([tenant]), resolve, reject, thread: undefined };
+      const pending: Pending = { spec, tenant, resolve, reject, thread: undefined };
       this.#waiting.add(pending);
       if (signal.aborted) leave();
       else {
@@ -69,12 +69,6 @@ export class CompileQueue {
         this.#next();
       }
     });
-  }
-
-  /** Another tenant waits for the grammar too: the turn of either compiles it. */
-  join(spec: string, tenant: string): void {
-    for (const pending of this.#waiting) if (pending.spec === spec) pending.tenants.add(tenant);
-    this.#next();
   }
 
   [Symbol.dispose](): void {
@@ -95,7 +89,7 @@ export class CompileQueue {
       if (!thread.isFree) continue;
       const chosen = this.#choose();
       if (chosen === undefined) return;
-      this.#run(thread, chosen.pending, chosen.tenant);
+      this.#run(thread, chosen);
     }
   }
 
@@ -117,23 +111,22 @@ export class CompileQueue {
     );
   }
 
-  #choose(): { readonly pending: Pending; readonly tenant: string } | undefined {
-    let best: { readonly pending: Pending; readonly tenant: string; readonly turn: number } | undefined;
+  #choose(): Pending | undefined {
+    let best: { readonly pending: Pending; readonly turn: number } | undefined;
     for (const pending of this.#waiting) {
-      for (const tenant of pending.tenants) {
-        if (this.#served.has(tenant)) continue;
-        const turn = this.#turns.get(tenant) ?? 0;
-        const isSooner =
-          best === undefined ||
-          turn < best.turn ||
-          (turn === best.turn && pending.spec.length < best.pending.spec.length);
-        if (isSooner) best = { pending, tenant, turn };
-      }
+      if (this.#served.has(pending.tenant)) continue;
+      const turn = this.#turns.get(pending.tenant) ?? 0;
+      const isSooner =
+        best === undefined ||
+        turn < best.turn ||
+        (turn === best.turn && pending.spec.length < best.pending.spec.length);
+      if (isSooner) best = { pending, turn };
     }
-    return best;
+    return best?.pending;
   }
 
-  #run(thread: CompileThread, pending: Pending, tenant: string): void {
+  #run(thread: CompileThread, pending: Pending): void {
+    const { tenant } = pending;
     this.#waiting.delete(pending);
     pending.thread = thread;
     this.#served.add(tenant);
@@ -141,7 +134,7 @@ export class CompileQueue {
     const free = (): void => {
       pending.thread = undefined;
       this.#served.delete(tenant);
-      if (![...this.#waiting].some(({ tenants }) => tenants.has(tenant))) this.#turns.delete(tenant);
+      if (![...this.#waiting].some((other) => other.tenant === tenant)) this.#turns.delete(tenant);
       this.#next();
     };
     thread.run(pending.spec).then(

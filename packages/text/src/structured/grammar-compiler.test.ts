@@ -41,6 +41,19 @@ describe("GrammarCompiler", () => {
     assert.equal(first.maskWords, 5);
   });
 
+  it("lets no tenant find what another one sent", async () => {
+    const seen: boolean[] = [];
+    using compiler = open((_, cached) => void seen.push(cached));
+    const spec: GrammarSpec = { kind: "regex", pattern: "secret" };
+    const [own, other] = [
+      await compiler.compile(spec, undefined, "a"),
+      await compiler.compile(spec, undefined, "b"),
+    ];
+    assert.notEqual(own, other);
+    assert.equal(await compiler.compile(spec, undefined, "a"), own);
+    assert.deepEqual(seen, [false, false, true]);
+  });
+
   it("refuses what is malformed, and goes on", async () => {
     using compiler = open();
     const bad: readonly (readonly [GrammarSpec, RegExp])[] = [

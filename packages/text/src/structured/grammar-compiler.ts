@@ -48,7 +48,10 @@ interface Opened {
   ) => TermGrammar;
 }
 
-/** Compiles grammars for one tokenizer: on threads of their own, each content once as long as it is remembered. */
+/**
+ * Compiles grammars for one tokenizer: on threads of their own, each content once for a tenant as long as it is remembered: how
+ * long a grammar takes must not tell what other tenants sent.
+ */
 export class GrammarCompiler {
   readonly #tokenizer: TokenSource;
   readonly #options: GrammarCompilerOptions;
@@ -67,14 +70,10 @@ export class GrammarCompiler {
    */
   async compile(spec: GrammarSpec, signal?: AbortSignal, tenant = ""): Promise<Grammar> {
     const start = performance.now();
-    const key = contentOf(spec);
+    const content = contentOf(spec);
+    const key = `${tenant}\n${content}`;
     const known = this.#entries.get(key);
-    if (known !== undefined && known.compiled === undefined)
-      void this.#opened?.then(
-        ({ queue }) => queue.join(key, tenant),
-        () => undefined,
-      );
-    const entry = known ?? this.#add(key, tenant);
+    const entry = known ?? this.#add(key, content, tenant);
     // Keeps the map in order of last use: the least recently used entry is evicted first.
     this.#entries.delete(key);
     this.#entries.set(key, entry);
@@ -106,9 +105,9 @@ export class GrammarCompiler {
     entry.abandonment.abort();
   }
 
-  #add(key: string, tenant: string): Entry {
+  #add(key: string, content: string, tenant: string): Entry {
     const abandonment = new AbortController();
-    const grammar = this.#make(key, tenant, abandonment.signal);
+    const grammar = this.#make(content, tenant, abandonment.signal);
     const entry: Entry = { key, grammar, compiled: undefined, numWaiting: 0, abandonment };
     grammar.then(
       (compiled) => {
@@ -121,11 +120,11 @@ export class GrammarCompiler {
     return entry;
   }
 
-  async #make(key: string, tenant: string, abandoned: AbortSignal): Promise<TermGrammar> {
+  async #make(content: string, tenant: string, abandoned: AbortSignal): Promise<TermGrammar> {
     if (this.#isDisposed) throw new OctavoError("shutting_down", "The grammar compiler is closed.");
     this.#opened ??= this.#open();
     const { queue, vocabulary, toGrammar } = await this.#opened;
-    const rules = await queue.compile(key, tenant, abandoned);
+    const rules = await queue.compile(content, tenant, abandoned);
     const grammar = toGrammar(rules, await vocabulary);
     try {
       await warmUp(grammar, abandoned);

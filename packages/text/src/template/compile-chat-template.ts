@@ -6,7 +6,7 @@ import { createGlobals } from "./jinja/globals.js";
 import { parseTemplate } from "./jinja/parser.js";
 import { templateError } from "./jinja/template-error.js";
 import { toValue } from "./jinja/values.js";
-import { maxTemplateWork, TemplateWorkError } from "./work.js";
+import { maxTemplateWork, TemplateWorkError } from "./template-work.js";
 import { variableNames } from "./variable-names.js";
 import { withWork } from "../work.js";
 

@@ -6,7 +6,7 @@ import { templateError } from "./jinja/template-error.js";
 const mark = "CONTINUE_FINAL_MESSAGE_TAG ";
 
 /** Messages with a mark behind the final one's text. */
-export interface MarkedMessages {
+interface MarkedMessages {
   readonly messages: readonly TemplateMessage[];
   /** The text in front of the mark. */
   readonly text: string;

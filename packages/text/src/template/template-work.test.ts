@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { compileChatTemplate } from "./compile-chat-template.js";
-import { TemplateWorkError } from "./work.js";
+import { TemplateWorkError } from "./template-work.js";
 
 /** Each takes little to say and much to do, in a different part of the language. */
 const hostile: Readonly<Record<string, string>> = {

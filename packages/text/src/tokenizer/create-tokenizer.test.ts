@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { TokenizerFileConfig } from "./source.js";
 import { createTokenizer } from "./create-tokenizer.js";
+import { readTokenizerFolder } from "./read/tokenizer-folder.js";
 import { plainConfig, readFixture, type FixtureName } from "./testing/contenders.js";
 import type { Tokenizer } from "./tokenizer.js";
 
@@ -184,17 +188,23 @@ describe("special tokens of a checkpoint", () => {
     assert.equal(build(fixture("llama3"), { bosToken: "<none>" }).bosTokenId, undefined);
   });
 
-  it("are added by configuration only where the post-processor adds none", () => {
-    const config = { bosToken: "<|im_start|>", eosToken: "<|im_end|>", addBosToken: true, addEosToken: true };
-    const qwen = build(fixture("qwen2"), config);
-    assert.deepEqual([...qwen.encode("a")], [qwen.bosTokenId, 64, qwen.eosTokenId]);
-    assert.deepEqual([...qwen.encode("a", { addSpecialTokens: false })], [64]);
-    const llama = build(fixture("llama3"), {
-      bosToken: "<|begin_of_text|>",
-      eosToken: "<|eot_id|>",
-      addEosToken: true,
-      addBosToken: false,
-    });
+  it("are added by the post-processor alone: add_bos_token beside a tokenizer.json has no effect, as in transformers 5", () => {
+    const folder = mkdtempSync(join(tmpdir(), "octavo-tokenizer-"));
+    try {
+      // DeepSeek V3's files say add_bos_token, and its post-processor adds nothing
+      for (const [name, bos, ids] of [
+        ["deepseek", "<\uff5cbegin\u2581of\u2581sentence\uff5c>", [64]],
+        ["qwen2", "<|im_start|>", [64]],
+      ] as const) {
+        writeFileSync(join(folder, "tokenizer.json"), JSON.stringify(fixture(name)));
+        const config = { bos_token: bos, add_bos_token: true, add_eos_token: true };
+        writeFileSync(join(folder, "tokenizer_config.json"), JSON.stringify(config));
+        assert.deepEqual([...createTokenizer(readTokenizerFolder(folder)).encode("a")], ids, name);
+      }
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+    const llama = build(fixture("llama3"), { bosToken: "<|begin_of_text|>", eosToken: "<|eot_id|>" });
     assert.deepEqual([...llama.encode("a")], [llama.bosTokenId, 64]);
   });
 

@@ -8,14 +8,15 @@ export type TokenizerSource =
       readonly config: TokenizerFileConfig;
     };
 
-/** The parts of tokenizer_config.json that have an effect. */
+/**
+ * The parts of tokenizer_config.json that have an effect. `add_bos_token` and `add_eos_token` have none beside a tokenizer.json, whose
+ * post-processor says what is added: transformers 5 drops them.
+ */
 export interface TokenizerFileConfig {
   readonly bosToken: string | undefined;
   readonly eosToken: string | undefined;
   readonly unkToken: string | undefined;
   readonly padToken: string | undefined;
-  readonly addBosToken: boolean | undefined;
-  readonly addEosToken: boolean | undefined;
   /** Default template, and named ones (`tool_use`, `rag`). */
   readonly chatTemplate: string | undefined;
   readonly namedChatTemplates: ReadonlyMap<string, string>;

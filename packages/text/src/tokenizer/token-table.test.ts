@@ -37,6 +37,28 @@ describe("a table of tokens", () => {
     );
   });
 
+  it("finds what two tokens spell, and tokens with a text inside, as strings would", () => {
+    const token = fc.option(
+      fc.string({ unit: fc.constantFrom("a", "b", "\u2581", "\u{1f600}"), maxLength: 4 }),
+      {
+        nil: undefined,
+      },
+    );
+    fc.assert(
+      fc.property(fc.uniqueArray(token, { maxLength: 40 }), (tokens) => {
+        const table = tableOf(tokens);
+        for (const [first, left] of tokens.entries()) {
+          for (const [second, right] of tokens.entries()) {
+            if (left !== undefined && right !== undefined)
+              assert.equal(table.findPair(first, second), tokens.indexOf(left + right));
+          }
+        }
+        const inside = tokens.flatMap((text, id) => ((text ?? "").includes("\u2581", 1) ? [id] : []));
+        assert.deepEqual([...new Set(table.idsWithInside("\u2581"))], inside);
+      }),
+    );
+  });
+
   it("finds within bytes, and with one of them left out", () => {
     const table = tableOf(["ab", "a", "b", undefined, "é€", ""]);
     const text = Buffer.from("xa by é €");

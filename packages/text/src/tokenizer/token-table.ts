@@ -93,6 +93,32 @@ export class TokenTable {
     return this.find(wanted, 0, length);
   }
 
+  /** Of the tokens that have `text` anywhere but at their beginning. */
+  *idsWithInside(text: string): Generator<number> {
+    const { starts, gap, used } = this.#vocabulary;
+    const bytes = this.#bytes;
+    const part = Buffer.from(text);
+    let id = 0;
+    for (let at = bytes.indexOf(part); at >= 0; at = bytes.indexOf(part, at + 1)) {
+      while (id < this.size && starts[id + 1]! - gap <= at) id++;
+      if (id < this.size && at > starts[id]! && used[id] === 1) yield id;
+    }
+  }
+
+  /** The id of the token that two others spell one after the other; -1 for none. */
+  findPair(first: number, second: number): number {
+    const { starts, gap } = this.#vocabulary;
+    const wanted = this.#wanted;
+    const bytes = this.#bytes;
+    let length = 0;
+    const firstEnd = starts[first + 1]! - gap;
+    const secondEnd = starts[second + 1]! - gap;
+    if (firstEnd - starts[first]! + secondEnd - starts[second]! > wanted.length) return -1;
+    for (let at = starts[first]!; at < firstEnd; at++) wanted[length++] = bytes[at]!;
+    for (let at = starts[second]!; at < secondEnd; at++) wanted[length++] = bytes[at]!;
+    return this.find(wanted, 0, length);
+  }
+
   #isJoined(id: number, bytes: Uint8Array, start: number, cut: number, end: number): boolean {
     const own = this.#bytes;
     const { starts, gap, used } = this.#vocabulary;

@@ -55,7 +55,7 @@ export interface SentRequest {
 }
 
 /** Tag of cases whose answers were asked for at once and not as streams. */
-export const wholeTag = "not-streamed";
+const wholeTag = "not-streamed";
 
 /**
  * Sends all cases and scores their answers. Greedy unless a case samples; then with the run's seed. Half of the cases, by

@@ -6,7 +6,7 @@ import { OctavoError } from "@octavo/protocol";
 import type { Evaluator, Sample, Score } from "../../evaluators/evaluator.js";
 import { concurrently } from "../concurrently.js";
 import { ContentKeys } from "../content-key.js";
-import { concurrencyOf } from "../in-process.js";
+import { concurrencyOf } from "../local-runner.js";
 import { ProgressCount } from "../progress-count.js";
 import type { RunOptions, Runner, ScoredCase } from "../runner.js";
 import { batchesOf } from "../sample-streams.js";

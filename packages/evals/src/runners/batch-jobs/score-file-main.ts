@@ -7,7 +7,7 @@ import { loadEvaluatorTable } from "../../evaluators/load-table.js";
 import { concurrently } from "../concurrently.js";
 import { TaskScorer } from "../task-scorer.js";
 import { runScript, workerOptions, workerSetup } from "../worker-arguments.js";
-import { WorkerThreadsRunner } from "../worker-threads/worker-threads.js";
+import { LocalRunner } from "../local-runner.js";
 import { JobFiles, fileLines } from "./job-files.js";
 
 async function main(): Promise<void> {
@@ -18,7 +18,7 @@ async function main(): Promise<void> {
   const files = new JobFiles(values.folder);
   if (await files.isFinished()) return;
   const known = await files.readScores();
-  const runner = new WorkerThreadsRunner({ modules, ...(threads !== undefined && { threads }) });
+  const runner = new LocalRunner({ modules, threads: threads ?? "auto" });
   const scorer = new TaskScorer({ table, services, runner });
   const output = await open(files.partialScores, "a");
   try {

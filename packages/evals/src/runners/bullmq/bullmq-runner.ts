@@ -1,7 +1,7 @@
 import type { Evaluator, Sample } from "../../evaluators/evaluator.js";
 import { concurrently } from "../concurrently.js";
 import { ContentKeys } from "../content-key.js";
-import { concurrencyOf } from "../in-process.js";
+import { concurrencyOf } from "../local-runner.js";
 import { ProgressCount } from "../progress-count.js";
 import type { RunOptions, Runner, ScoredCase } from "../runner.js";
 import { pairsOf } from "../sample-streams.js";

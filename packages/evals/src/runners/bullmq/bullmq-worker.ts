@@ -2,7 +2,7 @@ import { setMaxListeners } from "node:events";
 import { OctavoError } from "@octavo/protocol";
 import type { Worker } from "bullmq";
 import type { Redis } from "ioredis";
-import { concurrencyOf } from "../in-process.js";
+import { concurrencyOf } from "../local-runner.js";
 import { TaskScorer, type TaskScorerOptions } from "../task-scorer.js";
 import { connectRedis, defaultQueueName, loadBullMq } from "./connection.js";
 import type { BullMqConnection } from "./queue-address.js";

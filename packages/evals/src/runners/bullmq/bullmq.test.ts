@@ -11,10 +11,9 @@ import { evaluatorTable } from "../../evaluators/table.js";
 import { sampleOf } from "../../evaluators/testing/sample.js";
 import { openAiJudge } from "../../judges/openai-judge.js";
 import { chatCompletion, replyJson, startFakeOpenAi } from "../../testing/fake-openai-server.js";
-import { InProcessRunner } from "../in-process.js";
 import type { ScoredCase } from "../runner.js";
 import { conformanceModule, runnerConformance } from "../testing/conformance.js";
-import { WorkerThreadsRunner } from "../worker-threads/worker-threads.js";
+import { LocalRunner } from "../local-runner.js";
 import { BullMqRunner, type BullMqRunnerOptions } from "./bullmq-runner.js";
 import { BullMqWorker, type BullMqWorkerOptions } from "./bullmq-worker.js";
 import { hasRedis, RedisServer } from "./testing/redis-server.js";
@@ -154,7 +153,7 @@ describe("evaluation on a queue", { skip }, () => {
     const table = new EvaluatorTable([counting.entry]);
     const evaluators = table.create(["test_counted"]);
     const samples = samplesUpTo(40);
-    await startHere("resumed", { table, runner: new InProcessRunner() });
+    await startHere("resumed", { table, runner: new LocalRunner() });
 
     const first = open("resumed");
     const { signal } = new AbortController();
@@ -177,7 +176,7 @@ describe("evaluation on a queue", { skip }, () => {
     const table = new EvaluatorTable([counting.entry]);
     const evaluators = table.create(["test_counted"]);
     const samples = samplesUpTo(60);
-    await startHere("acknowledged", { table, runner: new InProcessRunner() });
+    await startHere("acknowledged", { table, runner: new LocalRunner() });
     const { signal } = new AbortController();
 
     // it reads them all, and dies before it has written one down
@@ -203,7 +202,7 @@ describe("evaluation on a queue", { skip }, () => {
     const rows = collect(runner, samplesUpTo(50), evaluators);
     while ((await jobsLeft("emptied")) < 50) await new Promise((resolve) => setTimeout(resolve, 20));
     await redis.restartEmpty();
-    const threads = new WorkerThreadsRunner({ threads: 1, modules: [conformanceModule] });
+    const threads = new LocalRunner({ threads: 1, modules: [conformanceModule] });
     opened.push(threads);
     await startHere("emptied", { table, runner: threads });
     assert.equal((await rows).length, 50);
@@ -236,7 +235,7 @@ describe("evaluation on a queue", { skip }, () => {
     await startHere("differs", {
       table: evaluatorTable,
       services: { judge: openAiJudge({ ...ask, model: "theirs" }) },
-      runner: new InProcessRunner(),
+      runner: new LocalRunner(),
     });
     const runner = open("differs");
     const judged = evaluatorTable.create(["is_concise"], { judge: openAiJudge({ ...ask, model: "ours" }) });

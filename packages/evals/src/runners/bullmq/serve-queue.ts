@@ -1,6 +1,6 @@
 import { loadEvaluatorTable } from "../../evaluators/load-table.js";
 import type { EvaluatorServices } from "../../evaluators/registry.js";
-import { WorkerThreadsRunner } from "../worker-threads/worker-threads.js";
+import { LocalRunner } from "../local-runner.js";
 import { BullMqWorker, type BullMqWorkerOptions } from "./bullmq-worker.js";
 
 export interface ServeQueueOptions extends Omit<BullMqWorkerOptions, "table" | "runner"> {
@@ -20,7 +20,7 @@ export interface ServeQueueOptions extends Omit<BullMqWorkerOptions, "table" | "
 export async function serveQueue(options: ServeQueueOptions, signal: AbortSignal): Promise<void> {
   const { modules = [], threads, onReady, ...worker } = options;
   const table = await loadEvaluatorTable(modules);
-  const runner = new WorkerThreadsRunner({ modules, ...(threads !== undefined && { threads }) });
+  const runner = new LocalRunner({ modules, threads: threads ?? "auto" });
   try {
     const working = await BullMqWorker.start({ ...worker, table, runner });
     onReady?.();

@@ -9,8 +9,8 @@ import { loadEvaluatorTable } from "../../evaluators/load-table.js";
 import { sampleOf } from "../../evaluators/testing/sample.js";
 import { conformanceModule } from "../testing/conformance.js";
 import type { ScoredCase } from "../runner.js";
+import { type BatchJobsOptions, BatchJobsRunner } from "../batch-jobs/batch-jobs-runner.js";
 import { RayCluster } from "./ray-cluster.js";
-import { RayRunner, type RayRunnerOptions } from "./ray-runner.js";
 import { hasRay, RayServer } from "./testing/ray-server.js";
 
 const skip = hasRay ? false : "there is no ray on this machine";
@@ -27,9 +27,8 @@ describe("evaluation on Ray", { skip }, () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  const open = (options: Partial<RayRunnerOptions> = {}): RayRunner =>
-    new RayRunner({
-      dashboardUrl: ray.dashboardUrl,
+  const open = (options: Partial<BatchJobsOptions> = {}): BatchJobsRunner =>
+    new BatchJobsRunner(new RayCluster({ dashboardUrl: ray.dashboardUrl }), {
       sharedFolder: folder,
       samplesPerJob: 100,
       jobsInFlight: 2,

@@ -88,7 +88,7 @@ struct CodebookKernelTable {
 };
 
 OCTAVO_DECLARE_KERNELS(CodebookKernelTable, codebook_kernels);
-/// The table for active_isa().
+/// The table of kernel_path(KernelKind::codebook).
 const CodebookKernelTable& codebook_kernels();
 
 }  // namespace octavo

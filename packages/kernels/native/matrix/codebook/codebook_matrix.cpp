@@ -11,7 +11,7 @@
 
 namespace octavo {
 
-const CodebookKernelTable& codebook_kernels() { return OCTAVO_ACTIVE_KERNELS(codebook_kernels); }
+const CodebookKernelTable& codebook_kernels() { return OCTAVO_KERNELS_OF(kernel_path(KernelKind::codebook), codebook_kernels); }
 
 namespace {
 
@@ -50,7 +50,7 @@ CodebookMatrix::CodebookMatrix(const SourceStack& stack, ThreadPool& pool)
       cols_(stack.cols()),
       group_(stack.group()),
       kernels_(codebook_kernels()),
-      products_(float_kernels()) {
+      products_(float_kernels(KernelKind::codebook)) {
     const MatrixSource& first = *stack.row(0).source;
     std::copy(first.table.begin(), first.table.end(), table_);
     round_table();

@@ -43,7 +43,7 @@ struct FloatKernelTable {
 };
 
 OCTAVO_DECLARE_KERNELS(FloatKernelTable, float_kernels);
-/// The table for active_isa().
-const FloatKernelTable& float_kernels();
+/// The table of a kind's path.
+const FloatKernelTable& float_kernels(KernelKind kind);
 
 }  // namespace octavo

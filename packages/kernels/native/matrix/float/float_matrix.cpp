@@ -14,6 +14,10 @@ namespace {
 
 constexpr int64_t kRowBlock = 256;
 
+const FloatKernelTable& kernels_of(WeightType type) {
+    return float_kernels(type == WeightType::bf16 ? KernelKind::bf16 : KernelKind::f32);
+}
+
 FloatMultiply kernel_for(WeightType type, const FloatKernelTable& table) {
     if (type == WeightType::f32) return table.f32;
     return type == WeightType::f16 ? table.f16 : table.bf16;
@@ -25,7 +29,7 @@ FloatMatrix::FloatMatrix(const SourceStack& stack, ThreadPool& pool)
     : type_(stack.type()),
       rows_(stack.rows()),
       cols_(stack.cols()),
-      table_(float_kernels()),
+      table_(kernels_of(type_)),
       multiply_(kernel_for(type_, table_)) {
     memory_ = AlignedMemory(bytes());
     const PanelSource source(stack);
@@ -46,7 +50,7 @@ FloatMatrix::FloatMatrix(WeightType type, int64_t rows, int64_t cols, AlignedMem
       rows_(rows),
       cols_(cols),
       memory_(std::move(packed)),
-      table_(float_kernels()),
+      table_(kernels_of(type_)),
       multiply_(kernel_for(type_, table_)) {}
 
 FloatMatrix::FloatMatrix(std::unique_ptr<const InPlaceMatrix> in_place)
@@ -55,7 +59,7 @@ FloatMatrix::FloatMatrix(std::unique_ptr<const InPlaceMatrix> in_place)
       cols_(in_place->cols()),
       in_place_(std::move(in_place)),
       progress_(false),
-      table_(float_kernels()),
+      table_(kernels_of(type_)),
       multiply_(kernel_for(type_, table_)) {}
 
 FloatMatrix::~FloatMatrix() = default;

@@ -37,9 +37,9 @@ struct InPlaceKernelTable {
 int64_t spread_patterns(int64_t blocks);
 inline int64_t spread_bytes(int64_t blocks) { return spread_patterns(blocks) * kFloatBlock / 2 * 64; }
 
-const InPlaceKernelTable& in_place_kernels_avx512_bf16();
+extern const InPlaceKernelTable in_place_kernels_avx512, in_place_kernels_avx512_bf16;
 
-/// The table for active_isa(); null where weights have to be packed.
+/// The table of kernel_path(KernelKind::bf16); null where weights have to be packed.
 const InPlaceKernelTable* in_place_kernels();
 
 }  // namespace octavo

@@ -33,7 +33,9 @@ int64_t spread_patterns(int64_t blocks) { return blocks / std::gcd<int64_t>(bloc
 
 const InPlaceKernelTable* in_place_kernels() {
 #if defined(__x86_64__)
-    if (active_isa() == Isa::avx512 && has_avx512_bf16()) return &in_place_kernels_avx512_bf16();
+    const KernelPath path = kernel_path(KernelKind::bf16);
+    if (path == KernelPath::avx512_bf16) return &in_place_kernels_avx512_bf16;
+    if (path == KernelPath::avx512) return &in_place_kernels_avx512;
 #endif
     return nullptr;
 }
@@ -49,7 +51,7 @@ bool InPlaceMatrix::suits(const std::vector<MatrixSource>& sources) {
 }
 
 InPlaceMatrix::InPlaceMatrix(const SourceStack& stack, ThreadPool& pool)
-    : rows_(stack.rows()), cols_(stack.cols()), table_(float_kernels()), kernels_(*in_place_kernels()) {
+    : rows_(stack.rows()), cols_(stack.cols()), table_(float_kernels(KernelKind::bf16)), kernels_(*in_place_kernels()) {
     check_in_files(stack, [&](const uint8_t* row) { return kernels_.finite(row, cols_); }, pool);
     for (const MatrixSource& source : stack.sources()) {
         for (int64_t row = 0; row < source.rows; row += kPanelRows) panels_.push_back(source.values + row * row_bytes());

@@ -15,7 +15,7 @@ namespace octavo {
 /// processes that serve the same files share the memory. Products are those of FloatMatrix, bit for bit.
 class InPlaceMatrix final : public Matrix {
 public:
-    /// Whether sources of these types and shapes can be read in place by active_isa().
+    /// Whether sources of these types and shapes can be read in place on the path of KernelKind::bf16.
     static bool suits(const std::vector<MatrixSource>& sources);
 
     /// Brings the files' pages into memory and reads them once; throws as Matrix::pack does.

@@ -68,7 +68,7 @@ struct QuantisedKernelTable {
 };
 
 OCTAVO_DECLARE_KERNELS(QuantisedKernelTable, quantised_kernels);
-/// The table for active_isa().
+/// The table of kernel_path(KernelKind::quantised).
 const QuantisedKernelTable& quantised_kernels();
 
 }  // namespace octavo

@@ -120,7 +120,7 @@ export function misuseConformance(open: () => Backend): void {
       for (const change of [
         { numBlocks: 0 },
         { blockSize: 0 },
-        { headDim: 12 },
+        { headDim: 13 },
         { numLayers: 1.5 },
         { numBlocks: 2 ** 31 - 1 },
         { dtype: "q8" },

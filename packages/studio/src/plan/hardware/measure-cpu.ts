@@ -13,7 +13,7 @@ const repetitions = 3;
  * @throws OctavoError `native_unavailable`
  */
 export async function measureCpu(numThreads?: number): Promise<Hardware> {
-  const backend = createCpuBackend(numThreads === undefined ? {} : { numThreads });
+  const backend = createCpuBackend({ kernels: "auto", ...(numThreads !== undefined && { numThreads }) });
   try {
     return await measure(backend);
   } finally {

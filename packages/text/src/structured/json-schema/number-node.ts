@@ -20,7 +20,7 @@ export const exactDigits = 15;
 const maxExponentDigits = 2;
 
 const digit = byteRange(0x30, 0x39);
-export const nonZeroDigits = byteRange(0x31, 0x39);
+const nonZeroDigits = byteRange(0x31, 0x39);
 
 export interface NumberBounds {
   readonly minimum?: number | undefined;

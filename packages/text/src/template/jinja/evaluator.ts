@@ -16,7 +16,7 @@ import type {
 import { templateError } from "./template-error.js";
 import { loopAttribute } from "./loop.js";
 import { spend } from "../../work.js";
-import { listWork, TemplateWorkError, textWork } from "../work.js";
+import { listWork, TemplateWorkError, textWork } from "../template-work.js";
 import { bindMacroArguments, macroSignature } from "./macro.js";
 import { Scope } from "./scope.js";
 import { testNamed } from "./tests.js";

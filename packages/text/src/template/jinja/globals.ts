@@ -3,7 +3,7 @@ import { printed } from "./printing.js";
 import { strftime } from "./strftime.js";
 import { templateError } from "./template-error.js";
 import { spend } from "../../work.js";
-import { listWork } from "../work.js";
+import { listWork } from "../template-work.js";
 import {
   Callable,
   needDefined,

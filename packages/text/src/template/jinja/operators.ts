@@ -5,7 +5,7 @@ import { repeatText } from "./string-methods.js";
 import type { BinaryOperator, ComparisonOperator } from "./syntax-tree.js";
 import { templateError } from "./template-error.js";
 import { spend } from "../../work.js";
-import { listWork } from "../work.js";
+import { listWork } from "../template-work.js";
 import {
   compare,
   contains,

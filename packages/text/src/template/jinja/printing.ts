@@ -1,6 +1,6 @@
 import { templateError } from "./template-error.js";
 import { spend } from "../../work.js";
-import { textWork } from "../work.js";
+import { textWork } from "../template-work.js";
 import {
   Callable,
   Float,

@@ -191,7 +191,7 @@ function joinTexts(separator: string, value: Value): string {
   return boundedText(parts.join(separator));
 }
 
-export function titleCase(text: string): string {
+function titleCase(text: string): string {
   return text.replace(/\p{L}+/gu, (word) => capitalize(word));
 }
 

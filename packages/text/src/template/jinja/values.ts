@@ -1,6 +1,6 @@
 import { templateError } from "./template-error.js";
 import { spend } from "../../work.js";
-import { listWork, textWork } from "../work.js";
+import { listWork, textWork } from "../template-work.js";
 
 /**
  * Template values as Python has them: None, bool, int (a JavaScript number), float (a wrapper, so that 1.0 stays one),

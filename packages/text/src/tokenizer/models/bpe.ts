@@ -130,8 +130,11 @@ function cutsAtMetaspace(specification: BpeSpecification, tokens: TokenTable): b
   )
     return false;
   if (tokens.idOf(metaspace) === undefined) return false;
-  const merged: string[] = [];
+  const isMerged = new Uint8Array(tokens.size);
   for (let index = 2; index < specification.merges.length; index += 3)
-    merged.push(tokens.token(specification.merges[index]!) ?? "");
-  return neverCrossesMetaspace(merged);
+    isMerged[specification.merges[index]!] = 1;
+  const merged = function* (): Generator<string> {
+    for (const id of tokens.idsWithInside(metaspace)) if (isMerged[id] === 1) yield tokens.token(id) ?? "";
+  };
+  return neverCrossesMetaspace(merged());
 }

@@ -58,15 +58,20 @@ function readBpe(reader: JsonReader): ReadModel {
 
 /** By id; undefined where no token has it. */
 function readVocabulary(reader: JsonReader): (string | undefined)[] {
-  const entries = Object.entries(reader.object());
-  if (entries.length > vocabularyLimit)
-    throw reader.fail(`has ${entries.length} tokens; at most ${vocabularyLimit} are accepted`);
+  const ids = reader.object();
+  const names = Object.keys(ids);
+  if (names.length > vocabularyLimit)
+    throw reader.fail(`has ${names.length} tokens; at most ${vocabularyLimit} are accepted`);
   const tokens: (string | undefined)[] = [];
-  for (const [token, value] of entries) {
-    const id = new JsonReader(value, `${reader.path}[${JSON.stringify(token.slice(0, 100))}]`).index(
-      vocabularyLimit,
-    );
-    checkToken(token, `${reader.path}, id ${id}`);
+  for (const token of names) {
+    const value = ids[token];
+    const id =
+      typeof value === "number" && value >= 0 && value < vocabularyLimit && Number.isInteger(value)
+        ? value
+        : new JsonReader(value, `${reader.path}[${JSON.stringify(token.slice(0, 100))}]`).index(
+            vocabularyLimit,
+          );
+    if (token.length > maxTokenLength) throw tooLong(token, `${reader.path}, id ${id}`);
     while (tokens.length <= id) tokens.push(undefined);
     if (tokens[id] !== undefined) {
       throw reader.fail(
@@ -84,19 +89,16 @@ function readMerges(reader: JsonReader, table: TokenTable, prefixLength: number)
   if (merges.length >= maxMergeRules)
     throw reader.fail(`has ${merges.length} rules; fewer than ${maxMergeRules} are accepted`);
   const triples = new Int32Array(merges.length * 3);
-  for (const [rank, merge] of merges.entries()) {
-    const pair = typeof merge === "string" ? merge.split(" ") : merge;
-    if (
-      !Array.isArray(pair) ||
-      pair.length !== 2 ||
-      typeof pair[0] !== "string" ||
-      typeof pair[1] !== "string"
-    ) {
+  for (let rank = 0; rank < merges.length; rank++) {
+    const merge = merges[rank];
+    const pair: unknown = typeof merge === "string" ? merge.split(" ") : merge;
+    const [left, right]: unknown[] = Array.isArray(pair) && pair.length === 2 ? pair : [];
+    if (typeof left !== "string" || typeof right !== "string") {
       throw new JsonReader(merge, `${reader.path}[${rank}]`).invalid(
         'two tokens, as "left right" or ["left", "right"]',
       );
     }
-    writeMerge(triples, rank, pair[0], pair[1], table, prefixLength, reader.path);
+    writeMerge(triples, rank, left, right, table, prefixLength, reader.path);
   }
   return triples;
 }
@@ -111,17 +113,20 @@ export function writeMerge(
   prefixLength: number,
   path: string,
 ): void {
-  const merged = left + right.slice(prefixLength);
-  for (const [part, token] of [left, right, merged].entries()) {
+  const idOf = (token: string): number => {
     const id = table.idOf(token);
-    if (id === undefined) {
-      throw new OctavoError(
-        "artifact_invalid",
-        `${path}[${rank}] merges ${JSON.stringify(left.slice(0, 100))} and ${JSON.stringify(right.slice(0, 100))}, but the vocabulary has no ${JSON.stringify(token.slice(0, 200))}.`,
-      );
-    }
-    triples[rank * 3 + part] = id;
-  }
+    if (id !== undefined) return id;
+    throw new OctavoError(
+      "artifact_invalid",
+      `${path}[${rank}] merges ${JSON.stringify(left.slice(0, 100))} and ${JSON.stringify(right.slice(0, 100))}, but the vocabulary has no ${JSON.stringify(token.slice(0, 200))}.`,
+    );
+  };
+  const first = idOf(left);
+  const second = idOf(right);
+  triples[rank * 3] = first;
+  triples[rank * 3 + 1] = second;
+  const merged = prefixLength === 0 ? table.findPair(first, second) : -1;
+  triples[rank * 3 + 2] = merged >= 0 ? merged : idOf(left + right.slice(prefixLength));
 }
 
 function readUnigram(reader: JsonReader): ReadModel {
@@ -136,7 +141,7 @@ function readUnigram(reader: JsonReader): ReadModel {
     if (typeof token !== "string" || typeof score !== "number" || !Number.isFinite(score)) {
       throw new JsonReader(entry, `${listed.path}[${id}]`).invalid("a token and its score");
     }
-    checkToken(token, `${listed.path}[${id}]`);
+    if (token.length > maxTokenLength) throw tooLong(token, `${listed.path}[${id}]`);
     tokens.push(token);
     scores[id] = score;
   }
@@ -154,10 +159,9 @@ function readUnigram(reader: JsonReader): ReadModel {
   };
 }
 
-function checkToken(token: string, path: string): void {
-  if (token.length > maxTokenLength)
-    throw new OctavoError(
-      "artifact_invalid",
-      `${path} is a token of ${token.length} characters; at most ${maxTokenLength} are accepted.`,
-    );
+function tooLong(token: string, path: string): OctavoError {
+  return new OctavoError(
+    "artifact_invalid",
+    `${path} is a token of ${token.length} characters; at most ${maxTokenLength} are accepted.`,
+  );
 }

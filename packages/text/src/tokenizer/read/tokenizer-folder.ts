@@ -29,8 +29,6 @@ const chatTemplate = z
   .nullish();
 
 const tokenizerConfigSchema = specialTokensSchema.extend({
-  add_bos_token: z.boolean().nullish(),
-  add_eos_token: z.boolean().nullish(),
   chat_template: chatTemplate,
 });
 
@@ -89,8 +87,6 @@ function readTokenizerConfig(folder: string): TokenizerFileConfig {
     eosToken: config?.eos_token ?? special?.eos_token,
     unkToken: config?.unk_token ?? special?.unk_token,
     padToken: config?.pad_token ?? special?.pad_token,
-    addBosToken: config?.add_bos_token ?? undefined,
-    addEosToken: config?.add_eos_token ?? undefined,
     chatTemplate: template,
     namedChatTemplates: named,
   };

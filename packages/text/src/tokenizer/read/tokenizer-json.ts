@@ -31,12 +31,7 @@ export function readTokenizerJson(json: unknown, config: TokenizerFileConfig): R
     normalizer: readNormalizer(root.get("normalizer")),
     preTokenizer: readPreTokenizer(root.get("pre_tokenizer")),
     decoder: readDecoder(root.get("decoder")),
-    postProcessor: withConfiguredTokens(
-      readPostProcessor(root.get("post_processor"), largestId + 1),
-      config,
-      bosTokenId,
-      eosTokenId,
-    ),
+    postProcessor: readPostProcessor(root.get("post_processor"), largestId + 1),
     bosTokenId,
     eosTokenId,
   };
@@ -124,21 +119,4 @@ function readTemplate(reader: JsonReader, idLimit: number): PostProcessorSpecifi
     throw single.fail(`must hold the sequence once, but holds it ${sequences} times`, "artifact_unsupported");
   }
   return { before, after };
-}
-
-/**
- * `add_bos_token` and `add_eos_token` of tokenizer_config.json count where tokenizer.json's own post-processor adds
- * nothing; one that adds tokens says all there is to say, as transformers has it since version 5.
- */
-function withConfiguredTokens(
-  own: PostProcessorSpecification,
-  config: TokenizerFileConfig,
-  bosTokenId: number | undefined,
-  eosTokenId: number | undefined,
-): PostProcessorSpecification {
-  if (own.before.length > 0 || own.after.length > 0) return own;
-  return {
-    before: config.addBosToken === true && bosTokenId !== undefined ? [bosTokenId] : [],
-    after: config.addEosToken === true && eosTokenId !== undefined ? [eosTokenId] : [],
-  };
 }

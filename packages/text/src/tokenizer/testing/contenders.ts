@@ -27,8 +27,6 @@ export const plainConfig: TokenizerFileConfig = {
   eosToken: undefined,
   unkToken: undefined,
   padToken: undefined,
-  addBosToken: undefined,
-  addEosToken: undefined,
   chatTemplate: undefined,
   namedChatTemplates: new Map(),
 };

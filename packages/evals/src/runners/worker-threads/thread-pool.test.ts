@@ -8,20 +8,16 @@ import { sampleOf } from "../../evaluators/testing/sample.js";
 import type { ScoredCase } from "../runner.js";
 import { conformanceModule, runnerConformance } from "../testing/conformance.js";
 import { evaluators as hostileRows, hostileModule } from "../testing/hostile-evaluators.js";
-import { WorkerThreadsRunner } from "./worker-threads.js";
+import { LocalRunner } from "../local-runner.js";
 
 runnerConformance(
-  "WorkerThreadsRunner",
-  () => new WorkerThreadsRunner({ threads: 2, modules: [conformanceModule] }),
+  "LocalRunner",
+  () => new LocalRunner({ threads: 2, modules: [conformanceModule] }),
   // of two threads, two batches of 16 each and one that is being collected
   { samplesInFlight: 2 * 2 * 16 + 17, manySamples: 5000 },
 );
 
-async function collect(
-  runner: WorkerThreadsRunner,
-  texts: readonly string[],
-  evaluators: readonly Evaluator[],
-) {
+async function collect(runner: LocalRunner, texts: readonly string[], evaluators: readonly Evaluator[]) {
   const samples = texts.map((output, index) => sampleOf({ output, case: { id: `${index}` } }));
   const rows: ScoredCase[] = [];
   const { signal } = new AbortController();
@@ -30,7 +26,7 @@ async function collect(
 }
 
 test("a sample that kills its thread or never ends costs its own score and no other", async () => {
-  const runner = new WorkerThreadsRunner({ threads: 1, modules: [hostileModule], timeoutMs: 1500 });
+  const runner = new LocalRunner({ threads: 1, modules: [hostileModule], timeoutMs: 1500 });
   try {
     const evaluators = new EvaluatorTable([...evaluatorTable.entries, ...hostileRows]).create([
       "test_hostile",
@@ -65,7 +61,7 @@ test("evaluators without a spec run in this process beside the others", async ()
     needsJudge: false,
     evaluate: ({ answer }) => ({ status: "scored", value: answer.text.length / 10, passed: true }),
   };
-  const runner = new WorkerThreadsRunner({ threads: 1 });
+  const runner = new LocalRunner({ threads: 1 });
   try {
     const rows = await collect(runner, ["a", "bb\n\nb"], [own, ...evaluatorTable.create(["one_line"])]);
     assert.deepEqual(
@@ -83,7 +79,7 @@ test("evaluators without a spec run in this process beside the others", async ()
 });
 
 test("specs that the threads do not know reject the run", async () => {
-  const runner = new WorkerThreadsRunner({ threads: 1 });
+  const runner = new LocalRunner({ threads: 1 });
   const [unknown] = new EvaluatorTable(hostileRows).create(["test_hostile"]);
   await assert.rejects(collect(runner, ["a"], [unknown!]), /no evaluator "test_hostile"/);
   await runner.close();

@@ -6,16 +6,16 @@ import test from "node:test";
 import { OctavoError } from "@octavo/protocol";
 import type { Evaluator, Sample } from "../evaluators/evaluator.js";
 import { sampleOf } from "../evaluators/testing/sample.js";
-import { InProcessRunner } from "./in-process.js";
+import { LocalRunner } from "./local-runner.js";
 import { ScoreJournal } from "./score-journal.js";
 import { runnerConformance } from "./testing/conformance.js";
 import type { ScoredCase } from "./runner.js";
 
-runnerConformance("InProcessRunner", () => new InProcessRunner(), {
+runnerConformance("LocalRunner", () => new LocalRunner(), {
   samplesInFlight: 17,
   manySamples: 20_000,
 });
-runnerConformance("InProcessRunner one at a time", () => new InProcessRunner({ concurrency: 1 }), {
+runnerConformance("LocalRunner one at a time", () => new LocalRunner({ concurrency: 1 }), {
   samplesInFlight: 2,
   manySamples: 2000,
 });
@@ -51,7 +51,7 @@ const samples = Array.from({ length: 300 }, (_, index) =>
   sampleOf({ output: "y".repeat(index) + (index % 10 === 0 ? "down" : ""), case: { id: `${index}` } }),
 );
 
-async function run(runner: InProcessRunner, evaluator: Evaluator, count = Infinity): Promise<ScoredCase[]> {
+async function run(runner: LocalRunner, evaluator: Evaluator, count = Infinity): Promise<ScoredCase[]> {
   const rows: ScoredCase[] = [];
   const { signal } = new AbortController();
   for await (const row of runner.run(samples, [evaluator], { signal })) {
@@ -75,19 +75,16 @@ const refusal = (message: RegExp) => (thrown: unknown) =>
 
 test("as many pairs are scored at a time as was asked for", async () => {
   const evaluator = new CountingEvaluator();
-  await run(new InProcessRunner({ concurrency: 5 }), evaluator);
+  await run(new LocalRunner({ concurrency: 5 }), evaluator);
   assert.equal(evaluator.mostActive, 5);
-  assert.throws(
-    () => new InProcessRunner({ concurrency: 0 }),
-    refusal(/concurrency: expected a whole number/),
-  );
+  assert.throws(() => new LocalRunner({ concurrency: 0 }), refusal(/concurrency: expected a whole number/));
 });
 
 test("a run goes on from its journal: only what failed or was not reached is scored again", () =>
   withFile(async (path) => {
-    const whole = await run(new InProcessRunner(), new CountingEvaluator());
+    const whole = await run(new LocalRunner(), new CountingEvaluator());
     const first = await ScoreJournal.open(path);
-    await run(new InProcessRunner({ journal: first }), new CountingEvaluator(), 120);
+    await run(new LocalRunner({ journal: first }), new CountingEvaluator(), 120);
     await first.close();
 
     // as a crash in the middle of a write would leave it
@@ -96,17 +93,17 @@ test("a run goes on from its journal: only what failed or was not reached is sco
     const kept = second.size;
     assert.ok(kept >= 100 && kept < 200, `${kept} rows were kept`);
     const evaluator = new CountingEvaluator();
-    const resumed = await run(new InProcessRunner({ journal: second }), evaluator);
+    const resumed = await run(new LocalRunner({ journal: second }), evaluator);
     await second.close();
     assert.deepEqual(resumed, whole);
     assert.equal(evaluator.numAsked, 300 - kept);
 
     const third = await ScoreJournal.open(path);
     const again = new CountingEvaluator();
-    assert.deepEqual(await run(new InProcessRunner({ journal: third }), again), whole);
+    assert.deepEqual(await run(new LocalRunner({ journal: third }), again), whole);
     assert.equal(again.numAsked, 30, "only what failed is tried again");
     const other = new CountingEvaluator("another judge");
-    await run(new InProcessRunner({ journal: third }), other);
+    await run(new LocalRunner({ journal: third }), other);
     assert.equal(other.numAsked, 300, "another judge's scores are not this one's");
     await third.close();
   }));

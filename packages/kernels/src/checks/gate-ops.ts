@@ -1,0 +1,39 @@
+import type { BufferRef, Op, PlainActivation } from "../backend.js";
+import type { Span } from "./span.js";
+
+export const plainActivations: readonly string[] = [
+  "silu",
+  "gelu",
+  "gelu_tanh",
+  "sigmoid",
+  "identity",
+] satisfies PlainActivation[];
+
+/** How a check reads and writes a program's buffers, and how it fails. */
+export interface OpChecker {
+  read(name: string, ref: BufferRef): Span;
+  write(name: string, ref: BufferRef): Span;
+  /** Of spans that must not overlap. */
+  apart(leftName: string, left: Span, rightName: string, right: Span): void;
+  equal(leftName: string, left: number, rightName: string, right: number): void;
+  positive(name: string, value: number): void;
+  fail(problem: string): never;
+}
+
+export function checkGate(op: Extract<Op, { op: "gate" }>, check: OpChecker): void {
+  if (!plainActivations.includes(op.activation)) check.fail(`cannot gate by ${op.activation}`);
+  const { width } = check.read("in", op.in);
+  check.equal("the width of in", width, "the width of on", check.read("on", op.on).width);
+}
+
+export function checkSplit(op: Extract<Op, { op: "split" }>, check: OpChecker): void {
+  const input = check.read("in", op.in);
+  const { width } = input;
+  check.positive("run", op.run);
+  if (width % (2 * op.run) !== 0) check.fail(`splits ${width} columns into runs of ${op.run} in turn`);
+  for (const name of ["first", "second"] as const) {
+    const out = check.write(name, op[name]);
+    check.equal(`twice the width of ${name}`, 2 * out.width, "the width of in", width);
+    check.apart("in", input, name, out);
+  }
+}
