@@ -1,5 +1,6 @@
+import { checkExpert } from "./experts.js";
 import { OctavoError } from "@octavo/protocol/errors";
-import type { Activation, BufferRef, ExpertWeights, Matrix, Op, ProgramSpec } from "../backend.js";
+import type { Activation, BufferRef, Matrix, Op, ProgramSpec } from "../backend.js";
 import { stateWidths } from "../state-widths.js";
 import { checkGate, checkSplit, type OpChecker, plainActivations } from "./gate-ops.js";
 import { checkRecurrentOp, type StateNeed } from "./recurrent-ops.js";
@@ -279,38 +280,9 @@ class ProgramChecker {
     const out = this.#write("out", op.out);
     const inner = experts[0]?.down.cols ?? 0;
     for (const [index, expert] of experts.entries())
-      this.#checkExpert(index, expert, input.width, inner, out.width);
+      checkExpert(index, expert, [input.width, inner, out.width], this.#equal.bind(this));
     this.#apart("in", input, "out", out);
     this.#apart("scores", scores, "out", out);
-  }
-
-  #checkExpert(index: number, expert: ExpertWeights, hidden: number, inner: number, outWidth: number): void {
-    const { gate, up, down } = expert;
-    const check = (
-      name: string,
-      rows: number,
-      cols: number,
-      weights: Pick<ExpertWeights["gate"], "rows" | "cols">,
-    ): void => {
-      this.#equal(`the number of rows of expert ${index}'s ${name}`, weights.rows, "the rows it needs", rows);
-      this.#equal(
-        `the number of columns of expert ${index}'s ${name}`,
-        weights.cols,
-        "the columns it needs",
-        cols,
-      );
-    };
-    check("gate", up === undefined ? 2 * inner : inner, hidden, gate);
-    if (up !== undefined) check("up", inner, hidden, up);
-    check("down", outWidth, inner, down);
-    for (const [bias, weights] of [
-      [expert.gateBias, gate],
-      [expert.upBias, up],
-      [expert.downBias, down],
-    ] as const) {
-      if (bias !== undefined)
-        this.#equal(`a bias of expert ${index}`, bias.length, "the rows of its weight", weights?.rows ?? 0);
-    }
   }
 
   /** For checks in files of their own. */
