@@ -2,6 +2,6 @@
 
 namespace octavo {
 
-const RecurrentKernels& recurrent_kernels() { return OCTAVO_ACTIVE_KERNELS(recurrent_kernels); }
+const RecurrentKernels& recurrent_kernels() { return OCTAVO_KERNELS_OF(kernel_path(KernelKind::ops), recurrent_kernels); }
 
 }  // namespace octavo

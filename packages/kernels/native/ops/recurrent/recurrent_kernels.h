@@ -43,7 +43,7 @@ struct RecurrentKernels {
 constexpr int64_t most_taps = 8;
 
 OCTAVO_DECLARE_KERNELS(RecurrentKernels, recurrent_kernels);
-/// The table for active_isa().
+/// The table for the path of row ops.
 const RecurrentKernels& recurrent_kernels();
 
 }  // namespace octavo
