@@ -70,7 +70,7 @@ test("plans come from a config.json alone, as tables or JSON", async () => {
     "--context",
     "2048",
     "--rate",
-    "2.5",
+    "2.5,1",
   );
   assert.equal(table.code, 0, table.err);
   assert.match(table.out, /5\.771 M[^]*NVIDIA H100[^]*as stored[^]*Apple M3 Max[^]*Assumed/);
