@@ -5,7 +5,7 @@ import { type DrawnField, type KeyStyle, drawField, keyStyles, nullable } from "
 
 const instructions = [
   "Extract the facts from the passage as JSON that matches the schema.",
-  "Read the passage and fill in this JSON schema. ModelAnswer with JSON only.",
+  "Read the passage and fill in this JSON schema. Answer with JSON only.",
   "Return a JSON object that follows the schema, with the values from the text.",
   "Turn the text into JSON according to the schema.",
   "Pull the fields of the schema out of the passage. Reply with only the JSON.",
@@ -13,7 +13,7 @@ const instructions = [
   "Extract the information into the following JSON schema.",
   "Write the JSON object for this text.",
   "Parse the passage into a JSON object with this schema.",
-  "What does the passage say? ModelAnswer in JSON that is valid under the schema.",
+  "What does the passage say? Answer in JSON that is valid under the schema.",
 ];
 
 type Layout = (instruction: string, schema: string, passage: string) => Message[];
@@ -28,7 +28,7 @@ const layouts: readonly Layout[] = [
   (instruction, schema, passage) => [user(`${instruction}\n${schema}\n\nText:\n"""\n${passage}\n"""`)],
   (instruction, schema, passage) => [system(`${instruction}\n\nSchema:\n${schema}`), user(passage)],
   (instruction, schema, passage) => [
-    system(`ModelAnswer with JSON that matches this schema: ${schema}`),
+    system(`Answer with JSON that matches this schema: ${schema}`),
     user(`${instruction}\n\n${passage}`),
   ],
 ];
