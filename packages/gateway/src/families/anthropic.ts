@@ -10,7 +10,13 @@ import {
 } from "@octavo/protocol";
 import { SseSplitter } from "../relay/sse-splitter.js";
 import { chatAnswer, ChunkMaker, type WireFinishReason, type TranslatedUsage } from "./chat-answer.js";
-import { type ChatPart, type ChatRequestParts, type ChatTurn, readChatRequest } from "./chat-request.js";
+import {
+  alternatingTurns,
+  type ChatPart,
+  type ChatRequestParts,
+  type ChatTurn,
+  readChatRequest,
+} from "./chat-request.js";
 import type { StreamPart, StreamReader, WireCall, WireFamily } from "./family.js";
 
 /** Their API wants a bound; this is the one that all of their current models take. */
@@ -41,7 +47,7 @@ function messagesRequestOf(call: WireCall): JsonFields {
   return {
     model: call.model,
     max_tokens: request.maxTokens ?? defaultMaxTokens,
-    messages: mergeTurns(request.turns),
+    messages: alternatingTurns(request.turns, blocksOf),
     ...(request.system.length > 0 && { system: request.system.join("\n\n") }),
     // they allow 0 to 1, OpenAI 0 to 2
     ...(request.temperature !== undefined && { temperature: Math.min(1, request.temperature) }),
@@ -77,19 +83,6 @@ function formatOf({ jsonSchema }: ChatRequestParts): JsonFields {
 function toolChoiceOf(choice: NonNullable<ChatRequestParts["toolChoice"]>): JsonFields {
   if (typeof choice === "object") return { type: "tool", name: choice.name };
   return { type: choice === "required" ? "any" : "auto" };
-}
-
-/** Roles alternate: tool results go into the user's turn, and neighbours of one role become one. */
-function mergeTurns(turns: readonly ChatTurn[]): readonly JsonFields[] {
-  const merged: { role: string; content: JsonFields[] }[] = [];
-  for (const turn of turns) {
-    const role = turn.role === "assistant" ? "assistant" : "user";
-    const blocks = blocksOf(turn);
-    const last = merged.at(-1);
-    if (last?.role === role) last.content.push(...blocks);
-    else merged.push({ role, content: blocks });
-  }
-  return merged;
 }
 
 function blocksOf({ role, parts, calls, callId }: ChatTurn): JsonFields[] {

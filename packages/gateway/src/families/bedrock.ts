@@ -10,7 +10,13 @@ import {
 } from "@octavo/protocol";
 import { AwsEventStream } from "./aws-event-stream.js";
 import { chatAnswer, ChunkMaker, type WireFinishReason, type TranslatedUsage } from "./chat-answer.js";
-import { type ChatPart, type ChatRequestParts, type ChatTurn, readChatRequest } from "./chat-request.js";
+import {
+  alternatingTurns,
+  type ChatPart,
+  type ChatRequestParts,
+  type ChatTurn,
+  readChatRequest,
+} from "./chat-request.js";
 import type { StreamPart, StreamReader, WireCall, WireFamily } from "./family.js";
 
 /** Amazon Bedrock's Converse API. Requests are signed where they are sent; the family knows no keys. */
@@ -47,7 +53,7 @@ function converseRequestOf(request: ChatRequestParts): JsonFields {
     ...(request.stop.length > 0 && { stopSequences: request.stop }),
   };
   return {
-    messages: mergeTurns(request.turns),
+    messages: alternatingTurns(request.turns, blocksOf),
     ...(request.system.length > 0 && { system: request.system.map((text) => ({ text })) }),
     ...(Object.keys(config).length > 0 && { inferenceConfig: config }),
     ...(tools.length > 0 &&
@@ -71,18 +77,6 @@ function converseRequestOf(request: ChatRequestParts): JsonFields {
         },
       }),
   };
-}
-
-function mergeTurns(turns: readonly ChatTurn[]): readonly JsonFields[] {
-  const merged: { role: string; content: JsonFields[] }[] = [];
-  for (const turn of turns) {
-    const role = turn.role === "assistant" ? "assistant" : "user";
-    const blocks = blocksOf(turn);
-    const last = merged.at(-1);
-    if (last?.role === role) last.content.push(...blocks);
-    else merged.push({ role, content: blocks });
-  }
-  return merged;
 }
 
 function blocksOf({ role, parts, calls, callId }: ChatTurn): JsonFields[] {

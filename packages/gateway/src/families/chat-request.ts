@@ -96,6 +96,25 @@ export function readChatRequest(fields: JsonFields): ChatRequestParts {
   };
 }
 
+/**
+ * Turns for formats in which roles alternate: tool results go into the user's turn, and neighbours of one role become one.
+ * @param blocksOf - a turn's content in the format
+ */
+export function alternatingTurns(
+  turns: readonly ChatTurn[],
+  blocksOf: (turn: ChatTurn) => JsonFields[],
+): readonly JsonFields[] {
+  const merged: { role: string; content: JsonFields[] }[] = [];
+  for (const turn of turns) {
+    const role = turn.role === "assistant" ? "assistant" : "user";
+    const blocks = blocksOf(turn);
+    const last = merged.at(-1);
+    if (last?.role === role) last.content.push(...blocks);
+    else merged.push({ role, content: blocks });
+  }
+  return merged;
+}
+
 function readParts(content: unknown, index: number): readonly ChatPart[] {
   if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
   return asObjects(content).map((part, at): ChatPart => {
