@@ -1,12 +1,11 @@
 import type { ErrorCode } from "@octavo/protocol";
 
-/** Token counts of an answer; what the target did not report is estimated, and `isEstimated` says so. */
+/** Token counts of an answer, as its target reported them. */
 export interface LedgerUsage {
   readonly promptTokens: number;
   /** Of the prompt, what the target's prefix cache had. */
   readonly cachedTokens: number;
   readonly completionTokens: number;
-  readonly isEstimated: boolean;
 }
 
 /** Why an attempt was made. */
@@ -29,6 +28,21 @@ export interface AttemptRecord {
   costUsd: number;
   /** Prompt tokens that the gateway expected the target's prefix cache to have; undefined where it does not predict. */
   predictedCachedTokens: number | undefined;
+}
+
+/** The record of an attempt that has just begun. */
+export function beginAttempt(
+  begun: Pick<AttemptRecord, "target" | "model" | "reason" | "startedMs" | "predictedCachedTokens">,
+): AttemptRecord {
+  return {
+    ...begun,
+    firstByteMs: undefined,
+    endedMs: undefined,
+    outcome: "pending",
+    status: undefined,
+    usage: undefined,
+    costUsd: 0,
+  };
 }
 
 export interface GuardrailRecord {

@@ -36,7 +36,7 @@ test("tokens are taken at most and returned as far as they were not used", async
   const first = call(100);
   const hooks = await ask(stage, first);
   await assert.rejects(ask(stage, call(100)), { code: "rate_limit_exceeded", retryAfterSeconds: 10 });
-  first.ledger.usage = { promptTokens: 50, cachedTokens: 0, completionTokens: 20, isEstimated: false };
+  first.ledger.usage = { promptTokens: 50, cachedTokens: 0, completionTokens: 20 };
   await hooks!.settle!(undefined);
   await ask(stage, call(80));
   await assert.rejects(ask(stage, call(1)), { code: "rate_limit_exceeded" });

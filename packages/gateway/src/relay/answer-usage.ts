@@ -13,7 +13,6 @@ export function usageOfAnswer(json: JsonFields): LedgerUsage | undefined {
       // DeepSeek's name for it, where it is not OpenAI's
       cachedTokens: asNumber(details["cached_tokens"]) ?? asNumber(usage["prompt_cache_hit_tokens"]) ?? 0,
       completionTokens: asNumber(usage["completion_tokens"]) ?? 0,
-      isEstimated: false,
     };
   }
   const input = asNumber(usage["input_tokens"]);
@@ -25,6 +24,5 @@ export function usageOfAnswer(json: JsonFields): LedgerUsage | undefined {
     promptTokens: input + (read ?? 0) + written,
     cachedTokens: read ?? asNumber(asRecord(usage["input_tokens_details"])["cached_tokens"]) ?? 0,
     completionTokens: asNumber(usage["output_tokens"]) ?? 0,
-    isEstimated: false,
   };
 }

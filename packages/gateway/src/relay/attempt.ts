@@ -8,7 +8,7 @@ import {
   OctavoError,
   parseJson,
 } from "@octavo/protocol";
-import type { AttemptReason, AttemptRecord } from "../exchange/ledger-entry.js";
+import { type AttemptReason, type AttemptRecord, beginAttempt } from "../exchange/ledger-entry.js";
 import type { StreamPart, StreamReader, WireCall } from "../families/family.js";
 import { dollarsOf, type LiveTarget } from "../targets/live-target.js";
 import { usageOfAnswer } from "./answer-usage.js";
@@ -74,19 +74,13 @@ export class TargetAttempt {
     this.target = target;
     this.model = options.model;
     this.#startedMs = options.elapsedMs();
-    this.record = {
+    this.record = beginAttempt({
       target: target.name,
       model: call.model,
       reason,
       startedMs: this.#startedMs,
-      firstByteMs: undefined,
-      endedMs: undefined,
-      outcome: "pending",
-      status: undefined,
-      usage: undefined,
-      costUsd: 0,
       predictedCachedTokens: options.predictedCachedTokens,
-    };
+    });
     this.ready = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;

@@ -1,5 +1,5 @@
 import { OctavoError } from "@octavo/protocol";
-import type { AttemptRecord } from "../exchange/ledger-entry.js";
+import { type AttemptRecord, beginAttempt } from "../exchange/ledger-entry.js";
 import type { Exchange, PlannedAttempt } from "../exchange/exchange.js";
 import type { StageContext, WholeAnswer } from "../exchange/stage.js";
 
@@ -19,10 +19,9 @@ export async function raceArms(
   const { operation, ledger, signal } = exchange;
   const { fields } = exchange.body;
   const startedMs = exchange.elapsedMs();
-  const records = {
-    primary: attemptRecord(arms.primary, startedMs),
-    canary: attemptRecord(arms.canary, startedMs),
-  };
+  const recordOf = ({ target, model }: PlannedAttempt): AttemptRecord =>
+    beginAttempt({ target, model, reason: "first", startedMs, predictedCachedTokens: undefined });
+  const records = { primary: recordOf(arms.primary), canary: recordOf(arms.canary) };
   ledger.attempts.push(records.primary, records.canary);
   const ends = { primary: new AbortController(), canary: new AbortController() };
   const failed = new Set<RaceResult["arm"]>();
@@ -61,20 +60,4 @@ export async function raceArms(
     signal.throwIfAborted();
     return undefined;
   }
-}
-
-function attemptRecord({ target, model }: PlannedAttempt, startedMs: number): AttemptRecord {
-  return {
-    target,
-    model,
-    reason: "first",
-    startedMs,
-    firstByteMs: undefined,
-    endedMs: undefined,
-    outcome: "pending",
-    status: undefined,
-    usage: undefined,
-    costUsd: 0,
-    predictedCachedTokens: undefined,
-  };
 }

@@ -86,7 +86,7 @@ export function sampleAnswer(text: string, changes: Partial<WholeAnswer> = {}): 
     },
     target: "t",
     model: "m",
-    usage: { promptTokens: 10, cachedTokens: 0, completionTokens: 5, isEstimated: false },
+    usage: { promptTokens: 10, cachedTokens: 0, completionTokens: 5 },
     costUsd: 0,
     firstByteMs: 10,
     durationMs: 100,
