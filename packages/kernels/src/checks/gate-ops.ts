@@ -7,6 +7,7 @@ export const plainActivations: readonly string[] = [
   "gelu_tanh",
   "sigmoid",
   "identity",
+  "relu_squared",
 ] satisfies PlainActivation[];
 
 /** How a check reads and writes a program's buffers, and how it fails. */

@@ -1,4 +1,4 @@
-import { checkExpert } from "./experts.js";
+import { checkExpert, checkRouting } from "./experts.js";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { Activation, BufferRef, Matrix, Op, ProgramSpec } from "../backend.js";
 import { stateWidths } from "../state-widths.js";
@@ -33,6 +33,7 @@ export const activations: readonly string[] = [
   "clamped_swiglu",
   "sigmoid",
   "identity",
+  "relu_squared",
 ] satisfies Activation[];
 
 /**
@@ -191,7 +192,8 @@ class ProgramChecker {
     this.#positive("groupSize", group);
     if (width % group !== 0)
       this.#fail(`normalises groups of ${group}, which do not divide its ${width} columns`);
-    this.#equal("the weight", op.weight.length, "the normalised columns", group);
+    if (op.weight.length !== width)
+      this.#equal("the weight", op.weight.length, "the normalised columns", group);
     this.#checkNormed(op, width);
   }
 
@@ -280,7 +282,14 @@ class ProgramChecker {
     const out = this.#write("out", op.out);
     const inner = experts[0]?.down.cols ?? 0;
     for (const [index, expert] of experts.entries())
-      checkExpert(index, expert, [input.width, inner, out.width], this.#equal.bind(this));
+      checkExpert(
+        index,
+        expert,
+        op.isGated !== false,
+        [input.width, inner, out.width],
+        this.#equal.bind(this),
+      );
+    checkRouting(op, this.#checker);
     this.#apart("in", input, "out", out);
     this.#apart("scores", scores, "out", out);
   }
