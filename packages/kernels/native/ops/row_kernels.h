@@ -183,6 +183,11 @@ void gated_activation(Activation activation, const float* in, const float* up, f
             return gate([](Vec x) { return splat(1.0f) / (splat(1.0f) + exponential(zero() - x)); }, in, up, out, width);
         case Activation::identity:
             return gate([](Vec x) { return x; }, in, up, out, width);
+        case Activation::tanh:
+            return gate([](Vec x) { return hyperbolic_tangent(x); }, in, up, out, width);
+        case Activation::relu:
+            // The bound comes first, so that NaN passes through.
+            return gate([](Vec x) { return maximum(zero(), x); }, in, up, out, width);
     }
 }
 

@@ -117,7 +117,7 @@ export function expertsConformance(open: () => Backend): void {
         [/rows of expert 1's gate is 32/, { experts: [first, { ...first, up: first.gate }] }],
         [/expert 0's gate/, { in: { buffer: 0, column: 0, width: 8 } }],
         [/a bias of expert 0/, { experts: [{ ...first, downBias: vector(backend, [1]) }, first] }],
-        [/knows no activation/, { activation: "relu" }],
+        [/knows no activation/, { activation: "softmax" }],
         [/apart/, { out: { buffer: 0 } }],
       ] as const) {
         const op = { ...base, ...change } as Op;
