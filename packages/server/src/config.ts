@@ -7,6 +7,7 @@ import {
   resolveOptions,
   valueType,
 } from "@octavo/protocol/options";
+import { OctavoError } from "@octavo/protocol/errors";
 import { conventionNames } from "@octavo/tracing";
 import { tagOf } from "./http/caller.js";
 import { defaultTenantSettings, tenantsFile } from "./tenants/tenant-settings.js";
@@ -32,6 +33,49 @@ const anyNumber: OptionType<number> = {
   accepts: (value) => typeof value === "number",
 };
 
+/** A path without its last slash; empty for none. */
+const rootPath: OptionType<string> = {
+  ...valueType.text(),
+  expects: "a path such as /llm",
+  accepts: (value) => typeof value === "string" && (value === "" || /^(\/[^/?#\s]+)+$/.test(value)),
+  parse: (text) => {
+    const path = text.replace(/\/$/, "");
+    if (rootPath.accepts(path)) return path;
+    throw new OctavoError("invalid_option", `expected a path such as /llm, not ${JSON.stringify(text)}`);
+  },
+};
+
+/** vLLM takes them as a JSON list. */
+const texts = valueType.list(valueType.text());
+const originList: OptionType<readonly string[]> = {
+  ...texts,
+  parse(text, earlier) {
+    if (!text.startsWith("[")) return texts.parse(text, earlier);
+    const items: unknown = parseJson(text);
+    if (texts.accepts(items)) return [...(earlier ?? []), ...(items as readonly string[])];
+    throw new OctavoError("invalid_option", `expected origins, or a JSON list of them, not ${text}`);
+  },
+};
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const plainLogLevel = valueType.choice(["trace", "debug", "info", "warn", "error", "fatal", "silent"]);
+/** In Python's words too. */
+const logLevel: typeof plainLogLevel = {
+  ...plainLogLevel,
+  parse(text, earlier) {
+    const level = text.toLowerCase();
+    const meant = { warning: "warn", critical: "fatal", notset: "trace" }[level];
+    return plainLogLevel.parse(meant ?? level, earlier);
+  },
+};
+
 /** Server options. Adding one is a row here and the code that reads it. */
 export const serverOptions = {
   ...inGroup("Server", {
@@ -41,9 +85,18 @@ export const serverOptions = {
       max: 65_535,
       default: 8000,
     }),
+    /** In place of host and port. */
+    uds: option.text("--uds <path>", "listen on this Unix domain socket instead of host and port"),
+    /** As ASGI's: a request's path may begin with it, which is taken away. */
+    rootPath: option.of(rootPath, "--root-path <path>", "where a proxy mounts the server, e.g. /llm", {
+      default: "",
+    }),
     /** With `sslCertfile`: HTTPS. Both are read again at `reload`. */
     sslKeyfile: option.text("--ssl-keyfile <file>", "private key, for HTTPS"),
     sslCertfile: option.text("--ssl-certfile <file>", "certificate with its chain, for HTTPS"),
+    sslCiphers: option.text("--ssl-ciphers <list>", "ciphers of HTTPS, as OpenSSL names them", {
+      defaultText: "Node's",
+    }),
     sslCaCerts: option.text("--ssl-ca-certs <file>", "certificates that clients' are checked against"),
     sslCertReqs: option.integer(
       "--ssl-cert-reqs <n>",
@@ -114,19 +167,25 @@ export const serverOptions = {
       default: 8192,
     }),
     drainTimeoutMs: option.seconds("--drain-timeout <seconds>", "time for running requests after SIGTERM", {
+      aliases: ["--shutdown-timeout"],
       default: 30_000,
     }),
-    corsOrigins: option.texts("--allowed-origins <origin...>", "browser origins to answer, or *", {
+    corsOrigins: option.of(originList, "--allowed-origins <origin...>", "browser origins to answer, or *", {
       default: [],
       defaultText: "none",
     }),
-    logLevel: option.choice(
-      ["trace", "debug", "info", "warn", "error", "fatal", "silent"],
-      "--log-level <level>",
-      "least severe lines to log",
-      { default: "info" },
+    logLevel: option.of(logLevel, "--log-level <level>", "least severe lines to log", {
+      aliases: ["--uvicorn-log-level"],
+      default: "info",
+    }),
+    logFormat: option.choice(
+      ["auto", "json", "text"],
+      "--log-format <format>",
+      "json: a JSON object a line on standard output; text: for people, on standard error",
+      { default: "auto", defaultText: "auto: text on a terminal, else json" },
     ),
     accessLog: option.toggle("--disable-access-log", "log no line per request", {
+      aliases: ["--disable-uvicorn-access-log"],
       turnsOff: true,
       default: true,
     }),

@@ -1,32 +1,41 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { LLM, type LoadOptions } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { SpanSink } from "@octavo/tracing";
 import type { MeteringLog, OctavoServer } from "@octavo/server";
 import { resolveServerConfig } from "@octavo/server/settings";
-import { defineCommand } from "../command.js";
+import { defineCommand, readAgain } from "../command.js";
 import { embeddedModelFolder, namedModel } from "../embedded-model.js";
 import { interruptible } from "../interruptible.js";
 import { checkAddress } from "../options/check-address.js";
 import { checkFolder } from "../options/check-folder.js";
 import { openFilesWarning } from "../options/check-open-files.js";
-import { loadOptionsOf, serverConfigOf, type ServeOptions, serveRows } from "../options/serve-options.js";
+import { checkAdapters } from "../options/check-adapters.js";
+import {
+  loadOptionsOf,
+  serverConfigOf,
+  type ServeOptions,
+  serveRows,
+  serveSources,
+} from "../options/serve-options.js";
 import { endProcessAfter } from "../shutdown-watchdog.js";
 import { createLoadingLine } from "../output/loading-line.js";
 import { serveBanner } from "../output/serve-banner.js";
 
 /** `octavo serve MODEL`: loads an artifact and answers OpenAI's API until told to stop. */
-export default defineCommand({
+const serveCommand = defineCommand({
   arguments: { "[model]": "folder, .gguf file or Hugging Face id (default: the embedded octavo-mini)" },
   options: serveRows,
+  sources: serveSources,
   async run(options, argument?: string) {
     const named = namedModel(argument ?? options.model);
     const source = named ?? embeddedModelFolder();
     const config = resolveServerConfig(serverConfigOf(options, named === undefined ? ["octavo-mini"] : []));
     const load = loadOptionsOf(options);
     checkFolders(options);
+    checkAdapters(load.loraModules ?? []);
     await checkAddress(config);
+    if (options.hfToken !== undefined) process.env["HF_TOKEN"] = options.hfToken;
     const tooFewFiles = openFilesWarning(options.maxNumSeqs + options.maxQueuedRequests);
     if (tooFewFiles !== undefined) tell(tooFewFiles);
     const model = await loadModel(source, load, options.faultStartDelay);
@@ -46,10 +55,12 @@ export default defineCommand({
     const address = await server.listen().catch(disposeModel);
     // Signals are handled before anyone can know that we serve.
     const stopped = untilStopped(server);
-    process.on("SIGHUP", () => reload(server, options));
-    process.stdout.write(
+    process.on("SIGHUP", () => void reload(server));
+    // Standard output is the log's.
+    process.stderr.write(
       serveBanner({
-        url: address.url,
+        url: `${address.url}${config.rootPath}`,
+        uds: config.uds,
         model,
         backend: model.backend.info,
         names: config.servedModelNames,
@@ -61,6 +72,8 @@ export default defineCommand({
     await model[Symbol.asyncDispose]();
   },
 });
+
+export default serveCommand;
 
 /** Before weights are loaded. */
 function checkFolders({ traceStore = "auto", weightCache, downloadDir }: ServeOptions): void {
@@ -134,18 +147,12 @@ function tell(message: string): void {
   process.stderr.write(`octavo: ${message}\n`);
 }
 
-/** Keys and tenants of the same files, as they are now; what is wrong in them leaves the server as it is. */
-function reload(server: OctavoServer, options: ServeOptions): void {
+/** Keys and tenants as the same flags, environment and files give them now; what is wrong in them leaves the server as it is. */
+async function reload(server: OctavoServer): Promise<void> {
   try {
-    const { values } = parseArgs({
-      args: process.argv.slice(2),
-      options: { tenants: { type: "string" } },
-      strict: false,
-    });
-    const path = values["tenants"];
-    const tenants =
-      typeof path === "string" ? serveRows.tenants.type.parse(path, undefined) : options.tenants;
-    server.reload(resolveServerConfig(serverConfigOf({ ...options, tenants }, [])));
+    const args = process.argv.slice(process.argv.indexOf("serve") + 1);
+    const options = await readAgain(serveCommand, args);
+    server.reload(resolveServerConfig(serverConfigOf(options, [])));
     tell("SIGHUP: keys, tenants and certificates are those of the files now");
   } catch (thrown) {
     const error = OctavoError.from(thrown);
