@@ -1,80 +1,8 @@
 import { schedulingOptions } from "@octavo/engine/options";
-import {
-  inGroup,
-  option,
-  type OptionType,
-  type ResolvedOptions,
-  resolveOptions,
-  valueType,
-} from "@octavo/protocol/options";
-import { OctavoError } from "@octavo/protocol/errors";
+import { inGroup, option, type ResolvedOptions, resolveOptions, valueType } from "@octavo/protocol/options";
 import { conventionNames } from "@octavo/tracing";
-import { tagOf } from "./http/caller.js";
+import { anyNumber, attributeValue, logLevel, originList, replicaName, rootPath } from "./config-values.js";
 import { defaultTenantSettings, tenantsFile } from "./tenants/tenant-settings.js";
-
-const replicaName: OptionType<string> = {
-  ...valueType.text(),
-  expects: "up to 128 letters, digits and characters of _.:@/+=-",
-  accepts: (value) => value === "" || tagOf(value) !== undefined,
-};
-
-/** What is written as a number is one. */
-const attributeValue: OptionType<string | number> = {
-  ...valueType.text(),
-  expects: "text or a number",
-  accepts: (value) => typeof value === "string" || typeof value === "number",
-  parse: (text) => (/^-?\d{1,15}(\.\d{1,15})?$/.test(text) ? Number(text) : text),
-  show: String,
-};
-
-/** Ranges depend on the threshold: `checkDetectorConfig` knows them. */
-const anyNumber: OptionType<number> = {
-  ...valueType.number(),
-  accepts: (value) => typeof value === "number",
-};
-
-/** A path without its last slash; empty for none. */
-const rootPath: OptionType<string> = {
-  ...valueType.text(),
-  expects: "a path such as /llm",
-  accepts: (value) => typeof value === "string" && (value === "" || /^(\/[^/?#\s]+)+$/.test(value)),
-  parse: (text) => {
-    const path = text.replace(/\/$/, "");
-    if (rootPath.accepts(path)) return path;
-    throw new OctavoError("invalid_option", `expected a path such as /llm, not ${JSON.stringify(text)}`);
-  },
-};
-
-/** vLLM takes them as a JSON list. */
-const texts = valueType.list(valueType.text());
-const originList: OptionType<readonly string[]> = {
-  ...texts,
-  parse(text, earlier) {
-    if (!text.startsWith("[")) return texts.parse(text, earlier);
-    const items: unknown = parseJson(text);
-    if (texts.accepts(items)) return [...(earlier ?? []), ...(items as readonly string[])];
-    throw new OctavoError("invalid_option", `expected origins, or a JSON list of them, not ${text}`);
-  },
-};
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-const plainLogLevel = valueType.choice(["trace", "debug", "info", "warn", "error", "fatal", "silent"]);
-/** In Python's words too. */
-const logLevel: typeof plainLogLevel = {
-  ...plainLogLevel,
-  parse(text, earlier) {
-    const level = text.toLowerCase();
-    const meant = { warning: "warn", critical: "fatal", notset: "trace" }[level];
-    return plainLogLevel.parse(meant ?? level, earlier);
-  },
-};
 
 /** Server options. Adding one is a row here and the code that reads it. */
 export const serverOptions = {
