@@ -1,5 +1,4 @@
-import { OctavoError } from "./errors.js";
-import { nearestName } from "./nearest-name.js";
+import { nearestName, OctavoError } from "./errors.js";
 
 /** The kind of an option's value: how text becomes one, which are accepted, and how help writes one. */
 export interface OptionType<T> {

@@ -18,7 +18,7 @@ export const attributeValue: OptionType<string | number> = {
 };
 
 /** Ranges depend on the threshold: `checkDetectorConfig` knows them. */
-export const anyNumber: OptionType<number> = {
+export const thresholdValue: OptionType<number> = {
   ...valueType.number(),
   accepts: (value) => typeof value === "number",
 };

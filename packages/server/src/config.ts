@@ -1,7 +1,14 @@
 import { schedulingOptions } from "@octavo/engine/options";
 import { inGroup, option, type ResolvedOptions, resolveOptions, valueType } from "@octavo/protocol/options";
 import { conventionNames } from "@octavo/tracing";
-import { anyNumber, attributeValue, logLevel, originList, replicaName, rootPath } from "./config-values.js";
+import {
+  thresholdValue,
+  attributeValue,
+  logLevel,
+  originList,
+  replicaName,
+  rootPath,
+} from "./config-values.js";
 import { defaultTenantSettings, tenantsFile } from "./tenants/tenant-settings.js";
 
 /** Server options. Adding one is a row here and the code that reads it. */
@@ -302,7 +309,7 @@ export const serverOptions = {
     ),
     /** By name; those left out keep their defaults. */
     detectorThresholds: option.of(
-      valueType.pairs(anyNumber),
+      valueType.pairs(thresholdValue),
       "--detector-thresholds <name=number...>",
       "when to alert, e.g. decodeLatencyFactor=2 kvUsage=0.85",
       { default: {} },

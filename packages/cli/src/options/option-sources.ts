@@ -1,5 +1,4 @@
-import { OctavoError } from "@octavo/protocol/errors";
-import { nearestName } from "@octavo/protocol/nearest-name";
+import { nearestName, OctavoError } from "@octavo/protocol/errors";
 import type { OptionRow, OptionRows } from "@octavo/protocol/options";
 
 /** Arguments in terms of Octavo's flags, and what is to be said about those that are left out. */
