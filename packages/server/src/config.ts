@@ -1,6 +1,6 @@
 import { schedulingOptions } from "@octavo/engine/options";
 import { inGroup, option, type ResolvedOptions, resolveOptions, valueType } from "@octavo/protocol/options";
-import { conventionNames } from "@octavo/tracing";
+import { conventionNames } from "@octavo/tracing/conventions";
 import {
   thresholdValue,
   attributeValue,
@@ -9,7 +9,9 @@ import {
   replicaName,
   rootPath,
 } from "./config-values.js";
-import { defaultTenantSettings, tenantsFile } from "./tenants/tenant-settings.js";
+import { defaultTenantSettings, tenantSettings } from "./tenants/tenant-settings.js";
+
+export { tenantSources } from "./tenants/tenant-settings.js";
 
 /** Server options. Adding one is a row here and the code that reads it. */
 export const serverOptions = {
@@ -217,7 +219,7 @@ export const serverOptions = {
   }),
   ...inGroup("Tenants", {
     /** Whom requests are accounted to, and the lanes they run in. Its keys are asked for as `apiKeys` are. */
-    tenants: option.of(tenantsFile, "--tenants <file>", "JSON file of tenants, lanes and keys", {
+    tenants: option.of(tenantSettings, undefined, "tenants, lanes and keys", {
       default: defaultTenantSettings,
     }),
     /** `all`: what is cached of a prompt, and how fast it is answered, tells any tenant that another sent it. */

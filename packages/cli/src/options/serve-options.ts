@@ -9,7 +9,8 @@ import {
   pickOptions,
   type ResolvedOptions,
 } from "@octavo/protocol/options";
-import { serverOptions, tenantSources } from "@octavo/server/settings";
+import { serverOptions, tenantSources } from "@octavo/server/options";
+import type { TenantSettings } from "@octavo/server/settings";
 import type { OptionSources } from "./option-sources.js";
 import { translateFlags } from "./vllm/translate-flags.js";
 
@@ -58,6 +59,7 @@ const commandRows = {
     ),
   }),
   ...inGroup("Tenants", {
+    tenants: option.text("--tenants <file>", "JSON file of tenants, lanes and keys"),
     tenantFrom: option.choice(
       tenantSources,
       "--tenant-from <source>",
@@ -138,12 +140,13 @@ export function loadOptionsOf(options: ServeOptions): LoadOptions {
   };
 }
 
-/** Configuration of the server; `defaultNames` are used if no name was given. */
+/** Configuration of the server, with what the file of `--tenants` holds; `defaultNames` are used if no name was given. */
 export function serverConfigOf(
-  options: ServeOptions,
+  { tenants: _, ...options }: ServeOptions,
   defaultNames: readonly string[],
+  tenants: TenantSettings = serverOptions.tenants.default,
 ): OptionsOf<typeof serverOptions> {
-  const { servedModelNames, tenants, tenantFrom, kvCacheDtype, enablePrefixCaching } = options;
+  const { servedModelNames, tenantFrom, kvCacheDtype, enablePrefixCaching } = options;
   return {
     ...pickOptions(serverOptions, options),
     servedModelNames: servedModelNames.length === 0 ? defaultNames : servedModelNames,
