@@ -27,10 +27,27 @@ QWEN3_NEXT = {
     "decoder_sparse_step": 1, "mlp_only_layers": [], "full_attention_interval": 4,
 }
 
+COMMON = {
+    "vocab_size": 272, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2,
+    "max_position_embeddings": 512, "tie_word_embeddings": False, "bos_token_id": 269, "eos_token_id": 270, "torch_dtype": "float32",
+}
+LFM2 = {
+    **COMMON, "model_type": "lfm2", "architectures": ["Lfm2ForCausalLM"], "norm_eps": 1e-5, "conv_L_cache": 3, "conv_bias": False, "pad_token_id": 0,
+    "rope_theta": 1000000.0, "intermediate_size": 144, "block_auto_adjust_ff_dim": True, "block_ffn_dim_multiplier": 1.0, "block_multiple_of": 32,
+    "tie_embedding": True, "tie_word_embeddings": True, "layer_types": ["conv", "conv", "full_attention", "conv"],
+}
+LFM2_MOE = {
+    **{key: value for key, value in LFM2.items() if not key.startswith("block_")}, "model_type": "lfm2_moe", "architectures": ["Lfm2MoeForCausalLM"],
+    "intermediate_size": 96, "moe_intermediate_size": 32, "num_experts": 6, "num_experts_per_tok": 2, "num_dense_layers": 1, "use_expert_bias": True,
+    "norm_topk_prob": True, "routed_scaling_factor": 1.0,
+}
+
 HYBRIDS = {
     "qwen3-5": (QWEN35, torch.float32, None),
     "qwen3-5-moe": (QWEN35_MOE, torch.float32, None),
     "qwen3-next": (QWEN3_NEXT, torch.float32, None),
+    "lfm2": (LFM2, torch.float32, None),
+    "lfm2-moe": (LFM2_MOE, torch.float32, None),
 }
 HYBRID_SEEDS = {name: FIRST_SEED + index for index, name in enumerate(HYBRIDS)}
 
@@ -39,6 +56,10 @@ def draw_recurrent(name: str, values: torch.Tensor, model_type: str) -> torch.Te
     """Values of parameters that only recurrent layers have, or that they read in another way; None for all others."""
     if name.endswith(("A_log", "dt_bias")):
         return 0.7 * values
+    if name.endswith(("expert_bias", "e_score_correction_bias")):
+        return 0.3 * values
+    if name.endswith("layernorm.weight") and model_type.startswith("lfm2"):
+        return 1 + 0.1 * values
     if name.endswith("linear_attn.norm.weight"):
         return 1 + 0.1 * values
     if name.endswith("norm.weight") and model_type.startswith(("qwen3_5", "qwen3_next")):

@@ -35,6 +35,8 @@ const expected: readonly (readonly [modelType: string, config: object, layers: s
   ["qwen3_5_text", used, "ffffffff"],
   ["qwen3_5_moe_text", used, "ffffffff"],
   ["qwen3_next", used, "ffffffff"],
+  ["lfm2", used, "ffffffff"],
+  ["lfm2_moe", used, "ffffffff"],
   ["gemma", used, "ffffffff"],
   ["gemma2", {}, "sfsfsfsf"],
   ["gemma2", pattern, "sfsfsfsf"],

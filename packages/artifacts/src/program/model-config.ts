@@ -76,9 +76,26 @@ export interface ExpertsConfig {
   readonly sharedIntermediateSize?: number;
   /** True for layers with a dense MLP of `ModelConfig.intermediateSize`. */
   readonly denseLayers: readonly boolean[];
+  /** Weights are sigmoids; else they come of a softmax. */
+  readonly scoring?: "sigmoid";
+  /** Experts have biases that only their choice sees. */
+  readonly hasSelectionBias?: boolean;
+  readonly groups?: { readonly count: number; readonly chosen: number; readonly by: "best" | "two_best" };
+  /** Multiplies the weights. */
+  readonly weightScale?: number;
 }
 
-export type RecurrenceConfig = GatedDeltaConfig;
+export type RecurrenceConfig = GatedDeltaConfig | ShortConvolutionConfig;
+
+/** Layers of a gated convolution (LFM2). */
+export interface ShortConvolutionConfig {
+  readonly kind: "short_convolution";
+  /** True for the layers that have it in place of attention. */
+  readonly layers: readonly boolean[];
+  /** Tokens that it sees. */
+  readonly taps: number;
+  readonly hasBias: boolean;
+}
 
 /** Gated DeltaNet layers. */
 export interface GatedDeltaConfig {

@@ -1,5 +1,6 @@
 import type { BufferRef } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
+import { artifactInvalid } from "@octavo/text/files/artifact-file";
 import type { ModelConfig, RecurrenceConfig } from "./model-config.js";
 import type { MatrixPlan } from "./model-plan.js";
 import type { ProgramBuilder } from "./program-builder.js";
@@ -25,8 +26,41 @@ function recurrenceOf<K extends RecurrenceConfig["kind"]>(
   return recurrence as Extract<RecurrenceConfig, { kind: K }>;
 }
 
+/** Throws `artifact_invalid` for a convolution that the kernels do not have. */
+export function checkTaps(path: string, taps: number): number {
+  if (Number.isSafeInteger(taps) && taps >= 2 && taps <= 8) return taps;
+  throw artifactInvalid(path, `has a convolution over ${taps} tokens; 2 to 8 are possible`);
+}
+
 /** A layer's mixer, recorded into `out`. */
 export type LayerMixer = (input: BufferRef, out: BufferRef, layer: number) => void;
+
+/** A convolution between two gates, all three of one projection (LFM2). */
+export function shortConvolution(builder: ProgramBuilder): LayerMixer {
+  const { hiddenSize } = builder.config;
+  const { taps, hasBias: bias } = recurrenceOf(builder.config, "short_convolution");
+  const inputs = builder.buffer(3 * hiddenSize);
+  const convolved = builder.buffer(hiddenSize);
+  const [before, after, value] = [0, 1, 2].map((part) => ({
+    ...inputs,
+    column: part * hiddenSize,
+    width: hiddenSize,
+  })) as [BufferRef, BufferRef, BufferRef];
+  return (input, update, layer) => {
+    const name = `model.layers.${layer}.conv`;
+    builder.project(input, [{ name: `${name}.in_proj`, rows: 3 * hiddenSize, bias }], hiddenSize, inputs);
+    builder.add({ op: "gate", in: before, on: value, activation: "identity" });
+    builder.addRecurrent({
+      op: "convolution",
+      in: value,
+      out: convolved,
+      weight: builder.convolution(`${name}.conv.weight`, hiddenSize, taps),
+      ...(bias && { bias: builder.vector(`${name}.conv.bias`, hiddenSize) }),
+    });
+    builder.add({ op: "gate", in: after, on: convolved, activation: "identity" });
+    builder.project(convolved, [{ name: `${name}.out_proj`, rows: hiddenSize, bias }], hiddenSize, update);
+  };
+}
 
 /**
  * Gated DeltaNet (arXiv 2412.06464) as Qwen3.5 has it: q, k and v of one projection pass a short convolution, the delta rule updates a

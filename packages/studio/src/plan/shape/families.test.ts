@@ -18,6 +18,7 @@ const small = {
   num_hidden_layers: 8,
   vocab_size: 128,
   sliding_window: 16,
+  full_attn_idxs: [1, 5],
 };
 
 /** Settings that families read in ways of their own. */
@@ -35,7 +36,7 @@ const variants: readonly object[] = [
 ];
 
 /** Of models some of whose layers keep a state in place of keys and values. */
-const recurrentTypes = new Set(["qwen3_5_text", "qwen3_5_moe_text", "qwen3_next"]);
+const recurrentTypes = new Set(["qwen3_5_text", "qwen3_5_moe_text", "qwen3_next", "lfm2", "lfm2_moe"]);
 
 for (const { modelType } of modelFamilies) {
   test(`a plan reads a ${modelType} config as the engine does`, () => {
