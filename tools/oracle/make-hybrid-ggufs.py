@@ -17,6 +17,10 @@ FILES = {
     "qwen3next-q8_0": ("qwen3-next", "q8_0"),
     "lfm2-q8_0": ("lfm2", "q8_0"),
     "lfm2moe-q8_0": ("lfm2-moe", "q8_0"),
+    "granitehybrid-q8_0": ("granite4", "q8_0"),
+    "granitehybrid-moe-q8_0": ("granite4-moe", "q8_0"),
+    "falcon-h1-q8_0": ("falcon-h1", "q8_0"),
+    "falcon-h1-plain-q8_0": ("falcon-h1-plain", "q8_0"),
 }
 
 sys.path[:0] = [LLAMA_CPP, f"{LLAMA_CPP}/gguf-py"]

@@ -17,6 +17,7 @@ export function readExperts(
   const { experts } = defaults;
   if (experts === undefined) return {};
   const countKey = config.num_local_experts === undefined ? "num_experts" : "num_local_experts";
+  if (experts.isOptional === true && config[countKey] === 0) return {};
   const { shared_expert_intermediate_size: qwens, shared_intermediate_size: granites } = config;
   const sharedSize = qwens ?? granites ?? experts.sharedIntermediateSize;
   const hasShared = experts.sharedIntermediateSize !== undefined && sharedSize !== 0;

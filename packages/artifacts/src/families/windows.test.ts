@@ -37,6 +37,12 @@ const expected: readonly (readonly [modelType: string, config: object, layers: s
   ["qwen3_next", used, "ffffffff"],
   ["lfm2", used, "ffffffff"],
   ["lfm2_moe", used, "ffffffff"],
+  [
+    "granitemoehybrid",
+    { layer_types: ["mamba", ...Array.from({ length: 7 }, () => "attention")] },
+    "ffffffff",
+  ],
+  ["falcon_h1", used, "ffffffff"],
   ["gemma", used, "ffffffff"],
   ["gemma2", {}, "sfsfsfsf"],
   ["gemma2", pattern, "sfsfsfsf"],

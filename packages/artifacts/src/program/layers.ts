@@ -34,6 +34,7 @@ const llamaNames = {
   keyNorm: "k_norm",
   output: "o_proj",
   /** Within the layer. */
+  gateUp: "mlp.gate_up_proj",
   gate: "mlp.gate_proj",
   up: "mlp.up_proj",
   down: "mlp.down_proj",
@@ -52,12 +53,16 @@ interface AttentionOptions {
   /** `sinks`: a score per head that joins its softmax (GPT-OSS). */
   readonly sinks?: boolean | undefined;
   readonly norms?: BlockNorms | undefined;
+  /** Multiply q, k and v; k once more; and what the block gives. */
+  readonly scales?: { readonly input: number; readonly key: number; readonly output: number };
 }
 
 interface GatedMlpOptions {
   /** gate and up are one tensor, `gate_up_proj` (Phi-3). */
   readonly isFused?: boolean | undefined;
   readonly norms?: BlockNorms | undefined;
+  /** Multiply the gate, and what the block gives. */
+  readonly scales?: { readonly gate: number; readonly output: number };
 }
 
 /** Names, within the layer, of the norms of a block's input and of what it adds to the residual stream. */
@@ -77,6 +82,8 @@ interface LayerBlocks {
   mixer(mix: LayerMixer, norms?: BlockNorms): void;
   /** Attention and gated MLP of one input, `input_layernorm` before; both add to the stream (Cohere). */
   parallel(): void;
+  /** Attention and another mixer of one input, the first block's norm before; both add to the stream (Falcon-H1). */
+  attentionBeside(mix: LayerMixer, options?: AttentionOptions): void;
 }
 
 /**
@@ -167,6 +174,15 @@ export function decoder(
           mix(enter(named(before)), buffers.update, index);
           leave(named(after));
         },
+        attentionBeside: (mix, options = {}) => {
+          const input = enter(named(names.firstNorm));
+          attention(builder, names, buffers, input, { layer: index, cacheLayer }, options);
+          cacheLayer += 1;
+          second ??= builder.buffer(hiddenSize);
+          mix(input, second, index);
+          builder.add({ op: "add", in: second, out: buffers.update });
+          leave(undefined);
+        },
         parallel: () => {
           const input = enter(named(names.firstNorm));
           attention(builder, names, buffers, input, { layer: index, cacheLayer }, {});
@@ -236,7 +252,9 @@ function attention(
     const fused = [{ name: `${name}.qkv_proj`, rows: qWidth + 2 * kvWidth, bias }];
     builder.project(input, options.isFused === true ? fused : separate, hiddenSize, buffers.qkv);
   }
-  const { queryKeyNorm } = options;
+  const { queryKeyNorm, scales } = options;
+  builder.scale({ buffer, column: 0, width: qWidth + 2 * kvWidth }, scales?.input);
+  builder.scale(k, scales?.key);
   if (queryKeyNorm !== undefined) {
     builder.norm(
       `${name}.${names.queryNorm}.weight`,
@@ -296,6 +314,7 @@ function attention(
     qWidth,
     buffers.update,
   );
+  builder.scale(buffers.update, scales?.output);
 }
 
 /** down(activation(gate(x)) * up(x)) */
@@ -305,17 +324,18 @@ function gatedMlp(
   buffers: DecoderBuffers,
   input: BufferRef,
   layer: number,
-  { isFused = false }: GatedMlpOptions,
+  { isFused = false, scales }: GatedMlpOptions,
 ): void {
   const { hiddenSize, intermediateSize, hiddenActivation, mlpBias: bias } = builder.config;
   const name = `model.layers.${layer}`;
   const projections = isFused
-    ? [{ name: `${name}.mlp.gate_up_proj`, rows: 2 * intermediateSize, bias }]
+    ? [{ name: `${name}.${names.gateUp}`, rows: 2 * intermediateSize, bias }]
     : [
         { name: `${name}.${names.gate}`, rows: intermediateSize, bias },
         { name: `${name}.${names.up}`, rows: intermediateSize, bias },
       ];
   builder.project(input, projections, hiddenSize, buffers.gateUp);
+  builder.scale({ ...buffers.gateUp, column: 0, width: intermediateSize }, scales?.gate);
   builder.add({
     op: "gated_activation",
     in: buffers.gateUp,
@@ -328,4 +348,5 @@ function gatedMlp(
     intermediateSize,
     buffers.update,
   );
+  builder.scale(buffers.update, scales?.output);
 }

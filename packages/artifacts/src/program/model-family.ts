@@ -70,6 +70,8 @@ export interface ConfigDefaults {
     readonly sharedIntermediateSize?: number;
     /** Whether a token's weights add up to 1; `config` where `norm_topk_prob` decides. */
     readonly normalizeWeights: boolean | "config";
+    /** A model of the family may say that it has 0 of them, and be dense. */
+    readonly isOptional?: true;
     /** How experts are chosen, where it is not by a softmax alone. */
     readonly routing?: (config: ConfigJson) => ExpertRouting;
     /** Layers before the first with experts. */
