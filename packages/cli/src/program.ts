@@ -59,6 +59,10 @@ export const commandTree: CommandGroup = {
       "run two artifacts of one model over the same tokens and report what the second one changes",
       () => import("./commands/compare.js"),
     ),
+    optimize: leaf(
+      "better prompts, examples and descriptions for the model that serves, judged on held-out cases",
+      () => import("./commands/optimize.js"),
+    ),
     eval: {
       summary: "evaluate what ships: answers, serving, and whether to release",
       loadShared: async () => (await import("./eval/eval-action.js")).evalCommands,

@@ -31,7 +31,9 @@ export type Activation =
   | "clamped_swiglu"
   | "sigmoid"
   | "identity"
-  | "relu_squared";
+  | "relu_squared"
+  | "tanh"
+  | "relu";
 
 export type PlainActivation = Exclude<Activation, "clamped_swiglu">;
 
@@ -48,7 +50,16 @@ export interface ExpertWeights {
 
 /** One instruction. Rows run over the step's tokens until `gather`, then over its output rows. */
 export type Op =
-  | { readonly op: "embedding"; readonly weight: Matrix; readonly out: BufferRef; readonly scale?: number }
+  | {
+      readonly op: "embedding";
+      readonly weight: Matrix;
+      readonly out: BufferRef;
+      readonly scale?: number;
+      /** Which number of a token, with `offset` added, is its row of the weight; default its id. */
+      readonly of?: "position" | "type";
+      /** Default 0. */
+      readonly offset?: number;
+    }
   | {
       readonly op: "rms_norm";
       readonly in: BufferRef;
@@ -97,6 +108,11 @@ export type Op =
       readonly scale: number;
       /** A token sees itself and the `slidingWindow - 1` before it. */
       readonly slidingWindow?: number;
+      /**
+       * A token sees as many tokens after itself, too, of those that its sequence has after the step. The same bits under any schedule
+       * then need a step to hold the whole sequence.
+       */
+      readonly lookAhead?: number;
       /** cap * tanh(score / cap). */
       readonly softCap?: number;
       /** One per head: a score that joins each row's softmax and takes nothing from any value (attention sinks). */
@@ -170,7 +186,7 @@ export type Op =
   /** Bounds every value to [-limit, limit]. */
   | { readonly op: "clamp"; readonly on: BufferRef; readonly limit: number }
   | {
-      /** Keeps the rows named by the plan's `outputTokens`; later ops run on those alone. */
+      /** Keeps the rows named by the plan's `outputTokens`, pooled where an output row says so; later ops run on those alone. */
       readonly op: "gather";
       readonly in: BufferRef;
       readonly out: BufferRef;
@@ -245,8 +261,8 @@ export interface ProgramSpec {
   readonly ops: readonly Op[];
   /** Normalised hidden state of the output rows; what embeddings pool and the head multiplies. */
   readonly hidden: BufferRef;
-  /** Output head `[vocab, hidden]`. */
-  readonly head: {
+  /** Output head `[vocab, hidden]`; absent where a program gives hidden rows alone. */
+  readonly head?: {
     readonly weight: Matrix;
     readonly bias?: Vector;
     readonly scale?: number;

@@ -324,7 +324,7 @@ export class ProgramBuilder {
     return site;
   }
 
-  finish(hidden: BufferRef, head: PlannedHead): ModelPlan {
+  finish(hidden: BufferRef, head?: PlannedHead): ModelPlan {
     return {
       buffers: this.#buffers,
       ops: this.#ops,

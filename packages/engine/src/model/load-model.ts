@@ -65,7 +65,7 @@ export async function loadModel(
       buffers: plan.buffers,
       ops: plan.ops.map((op) => realize(op, weights)),
       hidden: plan.hidden,
-      head: realizeFields(plan.head, weights),
+      ...(plan.head !== undefined && { head: realizeFields(plan.head, weights) }),
       maxTokens: options.maxTokens,
     });
     return {

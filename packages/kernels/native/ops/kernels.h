@@ -8,7 +8,7 @@
 namespace octavo {
 
 enum class RopeLayout { neox, interleaved };
-OCTAVO_ENUMERATION(Activation, silu, gelu, gelu_tanh, clamped_swiglu, sigmoid, identity, relu_squared);
+OCTAVO_ENUMERATION(Activation, silu, gelu, gelu_tanh, clamped_swiglu, sigmoid, identity, relu_squared, tanh, relu);
 OCTAVO_ENUMERATION(KvDtype, f32, f16, bf16, int8);
 
 inline size_t kv_element_bytes(KvDtype dtype) {
@@ -48,6 +48,7 @@ struct AttentionContext {
     float scale;
     float soft_cap;  // 0 means none
     int64_t window;  // 0 means the whole context
+    int64_t look_ahead;  // positions after its own that a row sees
 };
 
 /// Online softmax of one row: largest score, sum of numerators (0 while the row has seen nothing), and what it sees of

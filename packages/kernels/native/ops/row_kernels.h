@@ -185,7 +185,12 @@ void gated_activation(Activation activation, const float* in, const float* up, f
         case Activation::identity:
             return gate([](Vec x) { return x; }, in, up, out, width);
         case Activation::relu_squared:
-            return gate([](Vec x) { x = maximum(x, zero()); return x * x; }, in, up, out, width);
+            return gate([](Vec x) { x = maximum(zero(), x); return x * x; }, in, up, out, width);
+        case Activation::tanh:
+            return gate([](Vec x) { return hyperbolic_tangent(x); }, in, up, out, width);
+        case Activation::relu:
+            // The bound comes first, so that NaN passes through.
+            return gate([](Vec x) { return maximum(zero(), x); }, in, up, out, width);
     }
 }
 

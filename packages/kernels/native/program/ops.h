@@ -16,6 +16,9 @@ namespace octavo {
 
 using Vector = std::vector<float>;
 
+/// What of a token, beside an offset, is the row of an embedding.
+enum class EmbeddingIndex { token, position, type };
+
 /// Columns [column, column + width) of an activation buffer.
 struct BufferSpan {
     int32_t buffer;
@@ -34,6 +37,8 @@ struct EmbeddingOp {
     std::shared_ptr<const Matrix> weight;
     BufferSpan out;
     float scale;
+    EmbeddingIndex index = EmbeddingIndex::token;
+    int32_t offset = 0;
 
     auto reads() const { return std::array<BufferSpan, 0>{}; }
     auto writes() const { return std::array{out}; }
@@ -96,6 +101,7 @@ struct AttentionOp {
     int64_t layer;
     AttentionSpec spec;
     std::shared_ptr<const Vector> sinks = nullptr;  // may be null
+    int64_t look_ahead = 0;
 
     auto reads() const { return std::array{q, k, v}; }
     auto writes() const { return std::array{out}; }

@@ -8,6 +8,8 @@ export const plainActivations: readonly string[] = [
   "sigmoid",
   "identity",
   "relu_squared",
+  "tanh",
+  "relu",
 ] satisfies PlainActivation[];
 
 /** How a check reads and writes a program's buffers, and how it fails. */

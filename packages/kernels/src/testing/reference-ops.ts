@@ -78,6 +78,8 @@ function activate(activation: Exclude<Activation, "clamped_swiglu">, x: number):
   if (activation === "sigmoid") return 1 / (1 + Math.exp(-x));
   if (activation === "identity") return x;
   if (activation === "relu_squared") return Math.max(x, 0) ** 2;
+  if (activation === "tanh") return Math.tanh(x);
+  if (activation === "relu") return Math.max(0, x);
   if (activation === "gelu_tanh") {
     return 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
   }
@@ -104,6 +106,7 @@ export interface AttentionShape {
   readonly headDim: number;
   readonly scale: number;
   readonly slidingWindow?: number;
+  readonly lookAhead?: number;
   readonly softCap?: number;
   /** One per head. */
   readonly sinks?: readonly number[];
@@ -120,15 +123,14 @@ export function attend(
 ): number[] {
   const { numHeads, numKvHeads, headDim, softCap } = shape;
   const first = shape.slidingWindow === undefined ? 0 : Math.max(0, position - shape.slidingWindow + 1);
+  const last = Math.min(position + (shape.lookAhead ?? 0), keys.length - 1);
   const stored = (rows: readonly ArrayLike<number>[], column: number): number[][] =>
-    rows
-      .slice(0, position + 1)
-      .map((row) => roundToKv(dtype, Array.from(row).slice(column, column + headDim)));
+    rows.slice(0, last + 1).map((row) => roundToKv(dtype, Array.from(row).slice(column, column + headDim)));
   return Array.from({ length: numHeads }, (_, head) => {
     const kv = Math.floor(head / (numHeads / numKvHeads)) * headDim;
     const [k, v] = [stored(keys, kv), stored(values, kv)];
     const scores: number[] = [];
-    for (let at = first; at <= position; at++) {
+    for (let at = first; at <= last; at++) {
       let dot = 0;
       for (let d = 0; d < headDim; d++) dot += (q[head * headDim + d] ?? 0) * (k[at]?.[d] ?? 0);
       const score = dot * shape.scale;

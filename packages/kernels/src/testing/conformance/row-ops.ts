@@ -140,7 +140,7 @@ export function rowOpsConformance(open: () => Backend): void {
     test("an activation without a gate", async () => {
       using backend = open();
       const row = new SeededRandom(3).floats(1300, 4);
-      for (const activation of ["silu", "gelu", "gelu_tanh"] as const) {
+      for (const activation of ["silu", "gelu", "gelu_tanh", "tanh", "relu"] as const) {
         const ops = [{ op: "activation", on: { buffer: 0 }, activation }] as const;
         const out = await runOps(backend, [row], { ops, result: 0 });
         assertClose(
