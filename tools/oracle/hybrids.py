@@ -16,8 +16,21 @@ QWEN35 = {
     },
 }
 
+EXPERTS = {"num_experts": 6, "num_experts_per_tok": 3, "moe_intermediate_size": 32, "shared_expert_intermediate_size": 48}
+QWEN35_MOE = {
+    **{key: value for key, value in QWEN35.items() if key != "intermediate_size"}, **EXPERTS,
+    "model_type": "qwen3_5_moe_text", "architectures": ["Qwen3_5MoeForCausalLM"],
+}
+QWEN3_NEXT = {
+    **QWEN35, **EXPERTS, "model_type": "qwen3_next", "architectures": ["Qwen3NextForCausalLM"], "norm_topk_prob": True,
+    "rope_parameters": {"rope_type": "default", "rope_theta": 10000000.0, "partial_rotary_factor": 0.25},
+    "decoder_sparse_step": 1, "mlp_only_layers": [], "full_attention_interval": 4,
+}
+
 HYBRIDS = {
     "qwen3-5": (QWEN35, torch.float32, None),
+    "qwen3-5-moe": (QWEN35_MOE, torch.float32, None),
+    "qwen3-next": (QWEN3_NEXT, torch.float32, None),
 }
 HYBRID_SEEDS = {name: FIRST_SEED + index for index, name in enumerate(HYBRIDS)}
 

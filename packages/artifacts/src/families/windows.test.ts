@@ -33,6 +33,8 @@ const expected: readonly (readonly [modelType: string, config: object, layers: s
   ["qwen3_moe", {}, "ffffffff"],
   ["qwen3_moe", late, "ssssssss"],
   ["qwen3_5_text", used, "ffffffff"],
+  ["qwen3_5_moe_text", used, "ffffffff"],
+  ["qwen3_next", used, "ffffffff"],
   ["gemma", used, "ffffffff"],
   ["gemma2", {}, "sfsfsfsf"],
   ["gemma2", pattern, "sfsfsfsf"],

@@ -45,6 +45,12 @@ export const qwenExpertNames: ExpertNames = {
   fused: { gateUp: "mlp.experts.gate_up_proj", down: "mlp.experts.down_proj" },
 };
 
+/** With an expert that every token goes to, scaled by a gate of its own. */
+export const gatedSharedExpertNames: ExpertNames = {
+  ...qwenExpertNames,
+  shared: { mlp: "mlp.shared_expert", gate: "mlp.shared_expert_gate" },
+};
+
 /** Activation buffers of a mixture's layers. */
 interface ExpertBuffers {
   /** The router's scores, then that of the shared expert's gate. */

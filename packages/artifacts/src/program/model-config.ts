@@ -94,6 +94,8 @@ export interface GatedDeltaConfig {
   /** `tiled` and `negative` in GGUF files, whose converter orders the heads for broadcasting and applies -exp to the decay rates. */
   readonly keyHeads: "grouped" | "tiled";
   readonly rateForm: "log" | "negative";
+  /** One projection gives each key head's q, k, v and output gate side by side, another its write strengths and decays (Qwen3-Next). */
+  readonly isByKeyHead?: true;
 }
 
 export interface RopeConfig {

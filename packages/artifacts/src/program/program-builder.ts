@@ -80,6 +80,46 @@ export class ProgramBuilder {
     return plan;
   }
 
+  /**
+   * Parts of the tensor `[sum of all runs, cols]` as a matrix: its rows come in `count` runs that hold `sizes` rows of each part in turn.
+   * @throws OctavoError `artifact_unsupported` when it is quantised in a way that does not let rows be read on their own
+   */
+  rowsByRun(
+    name: string,
+    sizes: readonly number[],
+    count: number,
+    cols: number,
+    part: readonly number[],
+  ): MatrixPlan {
+    const run = sizes.reduce((sum, size) => sum + size, 0);
+    const { recipe, ...whole } = this.#tensor(name, [count * run, cols]);
+    if (recipe !== undefined)
+      throw new OctavoError(
+        "artifact_unsupported",
+        `Tensor "${name}" in ${whole.path} is quantised, but has to be taken apart by rows; Octavo reads it unquantised or from GGUF.`,
+      );
+    const rowBytes = whole.byteLength / (count * run);
+    const sources = part.flatMap((index) =>
+      Array.from({ length: count }, (_, at): TensorInfo => {
+        const first = at * run + sizes.slice(0, index).reduce((sum, size) => sum + size, 0);
+        const rows = sizes[index] ?? 0;
+        return {
+          ...whole,
+          name: `${name}[${first}:${first + rows}]`,
+          shape: [rows, cols],
+          offset: whole.offset + first * rowBytes,
+          byteLength: rows * rowBytes,
+        };
+      }),
+    );
+    return {
+      kind: "matrix",
+      rows: sources.reduce((sum, { shape: [rows = 0] }) => sum + rows, 0),
+      cols,
+      sources,
+    };
+  }
+
   vector(name: string, length: number): VectorPlan {
     return { kind: "vector", length, sources: [this.#vectorTensor(name, length)] };
   }
@@ -262,7 +302,7 @@ export class ProgramBuilder {
     return site;
   }
 
-  finish(hidden: BufferRef, head: PlannedHead): ModelPlan {
+  finish(hidden: BufferRef, head?: PlannedHead): ModelPlan {
     return {
       buffers: this.#buffers,
       ops: this.#ops,

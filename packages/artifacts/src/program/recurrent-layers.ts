@@ -1,6 +1,7 @@
 import type { BufferRef } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { ModelConfig, RecurrenceConfig } from "./model-config.js";
+import type { MatrixPlan } from "./model-plan.js";
 import type { ProgramBuilder } from "./program-builder.js";
 
 /** Whether each layer has attention, and so keys and values in the cache. */
@@ -41,26 +42,49 @@ export function gatedDeltaNet(builder: ProgramBuilder): LayerMixer {
   const convolved = builder.buffer(2 * keyWidth + valueWidth);
   const gate = builder.buffer(valueWidth);
   const gates = builder.buffer(2 * numHeads);
+  const interleaved = sizes.isByKeyHead ? builder.buffer(2 * numHeads) : gates;
   const out = builder.buffer(valueWidth);
   const { buffer } = convolved;
   return (input, update, layer) => {
     const name = `model.layers.${layer}.linear_attn`;
-    builder.project(
-      input,
-      [{ name: `${name}.in_proj_qkv`, rows: 2 * keyWidth + valueWidth }],
-      hiddenSize,
-      projected,
-    );
-    builder.project(input, [{ name: `${name}.in_proj_z`, rows: valueWidth }], hiddenSize, gate);
-    builder.project(
-      input,
-      [
-        { name: `${name}.in_proj_b`, rows: numHeads },
-        { name: `${name}.in_proj_a`, rows: numHeads },
-      ],
-      hiddenSize,
-      gates,
-    );
+    const strength = { ...gates, width: numHeads };
+    const decay = { ...gates, column: numHeads, width: numHeads };
+    const fused = `${name}.in_proj_qkvz.weight`;
+    if (sizes.isByKeyHead && (builder.has(fused) || !builder.has(`${name}.in_proj_qkv.weight`))) {
+      const values = valueWidth / numKeyHeads;
+      const rows = (...part: number[]): MatrixPlan =>
+        builder.rowsByRun(fused, [keyDim, keyDim, values, values], numKeyHeads, hiddenSize, part);
+      builder.add({ op: "linear", in: input, weight: rows(0, 1, 2), out: projected });
+      builder.add({ op: "linear", in: input, weight: rows(3), out: gate });
+    } else {
+      builder.project(
+        input,
+        [{ name: `${name}.in_proj_qkv`, rows: 2 * keyWidth + valueWidth }],
+        hiddenSize,
+        projected,
+      );
+      builder.project(input, [{ name: `${name}.in_proj_z`, rows: valueWidth }], hiddenSize, gate);
+    }
+    if (sizes.isByKeyHead) {
+      builder.project(input, [{ name: `${name}.in_proj_ba`, rows: 2 * numHeads }], hiddenSize, interleaved);
+      builder.add({
+        op: "split",
+        in: interleaved,
+        first: strength,
+        second: decay,
+        run: numHeads / numKeyHeads,
+      });
+    } else {
+      builder.project(
+        input,
+        [
+          { name: `${name}.in_proj_b`, rows: numHeads },
+          { name: `${name}.in_proj_a`, rows: numHeads },
+        ],
+        hiddenSize,
+        gates,
+      );
+    }
     builder.addRecurrent({
       op: "convolution",
       in: projected,
@@ -73,8 +97,8 @@ export function gatedDeltaNet(builder: ProgramBuilder): LayerMixer {
       q: { buffer, column: 0, width: keyWidth },
       k: { buffer, column: keyWidth, width: keyWidth },
       v: { buffer, column: 2 * keyWidth, width: valueWidth },
-      strength: { buffer: gates.buffer, column: 0, width: numHeads },
-      decay: { buffer: gates.buffer, column: numHeads, width: numHeads },
+      strength,
+      decay,
       out,
       numHeads,
       numKeyHeads,

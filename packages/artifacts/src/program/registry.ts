@@ -17,6 +17,8 @@ import { qwen2MoeFamily } from "../families/qwen2-moe.js";
 import { qwen3Family } from "../families/qwen3.js";
 import { qwen3MoeFamily } from "../families/qwen3-moe.js";
 import { qwen35Family } from "../families/qwen3-5.js";
+import { qwen35MoeFamily } from "../families/qwen3-5-moe.js";
+import { qwen3NextFamily } from "../families/qwen3-next.js";
 import { smolLm3Family } from "../families/smollm3.js";
 import { cohere2Family } from "../families/cohere2.js";
 import { ernie45Family } from "../families/ernie4-5.js";
@@ -43,6 +45,8 @@ export const modelFamilies: readonly ModelFamily[] = [
   qwen3Family,
   qwen3MoeFamily,
   qwen35Family,
+  qwen35MoeFamily,
+  qwen3NextFamily,
   gemmaFamily,
   gemma2Family,
   gemma3Family,

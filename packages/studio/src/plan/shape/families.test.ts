@@ -35,7 +35,7 @@ const variants: readonly object[] = [
 ];
 
 /** Of models some of whose layers keep a state in place of keys and values. */
-const recurrentTypes = new Set(["qwen3_5_text"]);
+const recurrentTypes = new Set(["qwen3_5_text", "qwen3_5_moe_text", "qwen3_next"]);
 
 for (const { modelType } of modelFamilies) {
   test(`a plan reads a ${modelType} config as the engine does`, () => {

@@ -111,7 +111,7 @@ export function shapeOfConfig(config: ModelConfig): ModelShape {
       window: op.slidingWindow,
     });
   }
-  if (!config.tieWordEmbeddings) add(program.head.weight, 1, false);
+  if (!config.tieWordEmbeddings) add(program.head?.weight, 1, false);
   return {
     family: family.modelType,
     hiddenSize,
