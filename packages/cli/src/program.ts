@@ -82,6 +82,10 @@ export const commandTree: CommandGroup = {
           "measure a judge against people's labels",
           () => import("./commands/eval-calibrate.js"),
         ),
+        distil: leaf(
+          "imitate a judge by a small classifier that saves most of its calls, with a certified agreement",
+          () => import("./commands/eval-distil.js"),
+        ),
         certify: leaf(
           "compare the logits of each token, bit by bit: alone, cached, in batches, preempted, recomputed",
           () => import("./commands/eval-certify.js"),

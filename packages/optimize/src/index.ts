@@ -21,3 +21,9 @@ export {
 } from "./search/optimize.js";
 export { type CaseParts, splitCases } from "./search/split.js";
 export type { TeacherSettings, TeacherTally } from "./search/teacher.js";
+export { type Distilled, distilJudge, type DistilOptions, type JudgedVector } from "./distil/distil.js";
+export {
+  distilEvaluator,
+  type DistilEvaluatorOptions,
+  type DistilledEvaluator,
+} from "./distil/distil-evaluator.js";
