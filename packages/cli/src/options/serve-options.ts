@@ -22,6 +22,10 @@ const commandRows = {
       "--config <file>",
       "YAML file of flags and their values, as vLLM's; flags and OCTAVO_ variables go before it",
     ),
+    auto: option.toggle(
+      "--auto",
+      "choose context and KV cache by what fits this machine, and say what was chosen",
+    ),
     hfToken: option.text("--hf-token <token>", "token for Hugging Face's hub", {
       defaultText: "$HF_TOKEN, or that of `hf auth login`",
     }),
