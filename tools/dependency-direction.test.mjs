@@ -19,6 +19,7 @@ const allowed = {
   server: ["protocol", "text", "kernels", "artifacts", "engine", "tracing"],
   gateway: ["protocol", "statistics", "text", "tracing"],
   evals: ["protocol", "statistics", "text", "report"],
+  optimize: ["protocol", "statistics", "evals"],
   studio: ["protocol", "statistics", "report", "text", "kernels", "artifacts", "engine"],
   loadtest: ["protocol", "statistics"],
   cli: [
@@ -32,6 +33,7 @@ const allowed = {
     "server",
     "gateway",
     "evals",
+    "optimize",
     "studio",
     "loadtest",
   ],
