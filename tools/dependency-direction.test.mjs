@@ -20,6 +20,7 @@ const allowed = {
   gateway: ["protocol", "statistics", "text", "tracing"],
   cluster: ["protocol", "tracing", "gateway"],
   evals: ["protocol", "statistics", "text", "report"],
+  optimize: ["protocol", "statistics", "evals"],
   studio: ["protocol", "statistics", "report", "text", "kernels", "artifacts", "engine"],
   loadtest: ["protocol", "statistics"],
   cli: [
@@ -34,6 +35,7 @@ const allowed = {
     "gateway",
     "cluster",
     "evals",
+    "optimize",
     "studio",
     "loadtest",
   ],

@@ -63,6 +63,10 @@ export const commandTree: CommandGroup = {
       "run two artifacts of one model over the same tokens and report what the second one changes",
       () => import("./commands/compare.js"),
     ),
+    optimize: leaf(
+      "better prompts, examples and descriptions for the model that serves, judged on held-out cases",
+      () => import("./commands/optimize.js"),
+    ),
     eval: {
       summary: "evaluate what ships: answers, serving, and whether to release",
       loadShared: async () => (await import("./eval/eval-action.js")).evalCommands,
@@ -81,6 +85,10 @@ export const commandTree: CommandGroup = {
         calibrate: leaf(
           "measure a judge against people's labels",
           () => import("./commands/eval-calibrate.js"),
+        ),
+        distil: leaf(
+          "imitate a judge by a small classifier that saves most of its calls, with a certified agreement",
+          () => import("./commands/eval-distil.js"),
         ),
         certify: leaf(
           "compare the logits of each token, bit by bit: alone, cached, in batches, preempted, recomputed",

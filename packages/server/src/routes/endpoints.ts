@@ -342,7 +342,7 @@ export const endpoints: readonly Endpoint[] = [
     answer: "json",
     summary: "This list as an OpenAPI 3.1 document, with every request's fields.",
     handle: (service, { response }) =>
-      sendJson(response, 200, openApiDocument(endpointsWith(service.config))),
+      sendJson(response, 200, openApiDocument(endpointsWith(service.config), service.config.rootPath)),
   }),
 ];
 
