@@ -10,7 +10,12 @@ import { fail, root } from "./lib/steps.mjs";
 import { optionsPage } from "./options-page.mjs";
 import { vllmFlagsPage } from "./vllm-flags-page.mjs";
 
-export const filledDocuments = ["README.md", "docs/reference/measurements.md", "docs/guide/checks/README.md"];
+export const filledDocuments = [
+  "README.md",
+  "docs/reference/measurements.md",
+  "docs/guide/checks/README.md",
+  "docs/guide/frameworks.md",
+];
 
 /** Documents that are written whole. */
 export const writtenDocuments = {

@@ -10,7 +10,7 @@ import {
 } from "@octavo/protocol";
 import { type AttemptReason, type AttemptRecord, beginAttempt } from "../exchange/ledger-entry.js";
 import type { StreamPart, StreamReader, WireCall } from "../families/family.js";
-import { dollarsOf, type LiveTarget, type OpenCall } from "../targets/live-target.js";
+import { dollarsOf, type LiveTarget, type DrainableCall } from "../targets/live-target.js";
 import { usageOfAnswer } from "./answer-usage.js";
 import { UpstreamCall, type UpstreamTimeouts } from "./upstream-call.js";
 
@@ -47,7 +47,7 @@ export type AttemptStart =
 const maxWaitingChunks = 32;
 
 /** One call of one target: knows when the answer has begun, hands over its parts, and keeps the target's account. */
-export class TargetAttempt implements OpenCall {
+export class TargetAttempt implements DrainableCall {
   readonly record: AttemptRecord;
   readonly target: LiveTarget;
   readonly model: string;

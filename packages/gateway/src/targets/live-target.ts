@@ -12,7 +12,7 @@ import { type ProviderRow, providers } from "./providers.js";
 import { parseAwsKey, signAws } from "./sigv4.js";
 
 /** A call of a target that is under way. */
-export interface OpenCall {
+export interface DrainableCall {
   readonly tokens: number;
   /** Whether nothing of its answer has arrived, and being asked again elsewhere costs its place alone. */
   canMove(): boolean;
@@ -41,7 +41,7 @@ export class LiveTarget {
   readonly #pathPrefix: string;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #prices = new Map<string, ModelPrice>();
-  readonly #calls = new Set<OpenCall>();
+  readonly #calls = new Set<DrainableCall>();
   #isLeaving = false;
   #onEmpty: (() => void) | undefined;
   /** A call is over. */
@@ -142,14 +142,14 @@ export class LiveTarget {
   }
 
   /** A call begins. */
-  begin(call: OpenCall): void {
+  begin(call: DrainableCall): void {
     this.outstanding += 1;
     this.outstandingTokens += call.tokens;
     this.#calls.add(call);
   }
 
   /** It is over, however it ended. */
-  end(call: OpenCall): void {
+  end(call: DrainableCall): void {
     if (!this.#calls.delete(call)) return;
     this.outstanding -= 1;
     this.outstandingTokens -= call.tokens;
