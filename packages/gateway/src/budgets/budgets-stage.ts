@@ -4,7 +4,7 @@ import type { Exchange } from "../exchange/exchange.js";
 import type { AdminRoute, Stage, StageContext, StageDefinition, StageHooks } from "../exchange/stage.js";
 import { subjectsOf } from "../limits/scope.js";
 import { type BudgetConfig, budgetsSchema } from "./budget-config.js";
-import { periodAt } from "./budget-period.js";
+import { type Period, periodAt } from "./budget-period.js";
 import { Purse } from "./purse.js";
 import { actualCost, ceilingOf, shownAmount, worstCase } from "./worst-case.js";
 
@@ -30,6 +30,7 @@ class BudgetsStage implements Stage {
   readonly #budgets: readonly BudgetConfig[];
   readonly #context: StageContext;
   readonly #accounts = new Map<string, Account>();
+  readonly #periods = new Map<BudgetConfig, Period>();
   readonly adminRoutes: readonly AdminRoute[] = [
     { method: "GET", path: "budgets", handle: () => this.#report() },
   ];
@@ -75,7 +76,7 @@ class BudgetsStage implements Stage {
 
   #account(budget: BudgetConfig, subject: string): Account {
     const now = this.#context.nowMs();
-    const { id, startsAtMs, endsAtMs } = periodAt(budget.period, now);
+    const { id, startsAtMs, endsAtMs } = this.#period(budget, now);
     const key = `${budget.name}:${subject}:${id}`;
     const known = this.#accounts.get(key);
     if (known !== undefined) return known;
@@ -85,6 +86,15 @@ class BudgetsStage implements Stage {
     const account = { budget, subject, purse, level: 0, readAtMs: -Infinity, hasWarned: false };
     this.#accounts.set(key, account);
     return account;
+  }
+
+  /** The calendar is asked once a period. */
+  #period(budget: BudgetConfig, now: number): Period {
+    const known = this.#periods.get(budget);
+    if (known !== undefined && now >= known.startsAtMs && now < known.endsAtMs) return known;
+    const period = periodAt(budget.period, now);
+    this.#periods.set(budget, period);
+    return period;
   }
 
   #dropEnded(now: number): void {

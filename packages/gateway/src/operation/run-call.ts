@@ -54,7 +54,7 @@ export async function runCall(
     ? new Continuation(drawSeed())
     : undefined;
   const source = sourceOf(exchange, environment, planned, continuation, blocks);
-  exchange.onAbort = () => source.cancel();
+  exchange.cancelled = source;
   exchange.dueMs = exchange.arrivedMs + choice.route.config.timeouts.total;
   try {
     const obtained = await source.obtain();
@@ -121,7 +121,7 @@ function sourceOf(
         elapsedMs: () => exchange.elapsedMs(),
         nowMs: environment.nowMs,
         predictedCachedTokens: blocks?.index.predict(target.name, blocks.hashes, blocks.numTokens),
-        traceHeaders: { traceparent: formatTraceParent(exchange.trace), "x-request-id": exchange.id },
+        traceHeaders: ["traceparent", formatTraceParent(exchange.trace), "x-request-id", exchange.id],
       });
       exchange.ledger.attempts.push(attempt.record);
       return attempt;

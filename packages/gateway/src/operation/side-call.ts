@@ -39,7 +39,7 @@ export async function makeSideCall(
     elapsedMs: () => performance.now() - startedMs,
     nowMs,
     predictedCachedTokens: undefined,
-    traceHeaders: {},
+    traceHeaders: [],
   });
   const cancel = (): void => attempt.cancel();
   signal?.addEventListener("abort", cancel, { once: true });

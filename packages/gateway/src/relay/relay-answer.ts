@@ -54,21 +54,21 @@ export class Relay {
           continue;
         }
       }
-      return this.#deliver(attempt, json, start.status, start.kind === "whole" ? start.bytes : undefined);
+      return this.#deliver(attempt, json, start.status, start.kind === "whole" ? start.text : undefined);
     }
   }
 
   /** An answer of the gateway's own, such as a cache's. */
   async local({ json, status }: LocalAnswer): Promise<void> {
     if (this.#exchange.facts.isStream) await this.#streamWhole(json);
-    else sendWhole(this.#exchange, this.#options.writing, { status, json, bytes: undefined });
+    else sendWhole(this.#exchange, this.#options.writing, { status, json, text: undefined });
   }
 
   async #deliver(
     attempt: TargetAttempt,
     json: WholeAnswer["json"],
     status: number,
-    bytes: Buffer | undefined,
+    text: string | undefined,
   ): Promise<WholeAnswer | undefined> {
     this.#options.onWinner(attempt);
     const filtered = this.#filters === undefined ? json : await this.#filters.whole(json);
@@ -78,7 +78,7 @@ export class Relay {
       sendWhole(this.#exchange, this.#options.writing, {
         status,
         json: filtered,
-        bytes: isUnchanged ? bytes : undefined,
+        text: isUnchanged ? text : undefined,
       });
     return this.#collects ? this.#answerOf(attempt, filtered, status) : undefined;
   }

@@ -174,7 +174,7 @@ function matches(pattern: string, model: string): boolean {
 }
 
 function statesOf(
-  { targets }: LiveRoute,
+  { targets, config }: LiveRoute,
   facts: RoutingFacts,
   nowMs: number,
   share: number,
@@ -190,7 +190,7 @@ function statesOf(
         weight,
         admits: live.admits(nowMs, share),
         outstanding: live.outstanding,
-        firstByteMs: live.firstByte.quantile(quantile),
+        firstByteMs: config.strategy === "least_latency" ? live.firstByte.quantile(quantile) : undefined,
         price: live.priceOf(model),
         cachedTokens: prefix?.index.predict(live.name, prefix.hashes, prefix.numTokens),
       },

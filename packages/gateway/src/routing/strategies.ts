@@ -9,7 +9,7 @@ export interface TargetState {
   /** Healthy, not resting, breaker closed or ready to probe, room for one more. */
   readonly admits: boolean;
   readonly outstanding: number;
-  /** Measured percentile of the time to first byte; undefined before the first answer. */
+  /** Measured percentile of the time to first byte; undefined before the first answer, and where no strategy asks for it. */
   readonly firstByteMs: number | undefined;
   readonly price: ModelPrice | undefined;
   /** Prompt tokens that its prefix cache is expected to have; undefined where nobody counts. */
