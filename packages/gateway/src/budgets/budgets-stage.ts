@@ -23,7 +23,9 @@ interface Account {
 
 interface Reservation {
   readonly account: Account;
-  readonly amount: number;
+  /** For one attempt, and for all that were allowed. */
+  readonly once: number;
+  amount: number;
 }
 
 class BudgetsStage implements Stage {
@@ -50,7 +52,7 @@ class BudgetsStage implements Stage {
           if (amount === 0) continue;
           await this.#slowDown(account);
           if (!(await account.purse.set(amount))) throw exceeded(account, amount);
-          reservations.push({ account, amount });
+          reservations.push({ account, once: amount, amount });
         }
     } catch (error) {
       for (const { account, amount } of reservations) await account.purse.settle(amount, 0);
@@ -58,10 +60,27 @@ class BudgetsStage implements Stage {
     }
     if (reservations.length === 0) return undefined;
     return {
+      onExtraAttempt: () => this.#reserveAgain(reservations),
       settle: async () => {
         for (const reservation of reservations) await this.#settle(reservation, exchange);
       },
     };
+  }
+
+  /** Another attempt may cost as much as the first did at most: it is made only where all budgets have that too. */
+  async #reserveAgain(reservations: readonly Reservation[]): Promise<boolean> {
+    const set: Reservation[] = [];
+    for (const reservation of reservations) {
+      const { account, once } = reservation;
+      if (await account.purse.set(once).catch(() => false)) {
+        set.push(reservation);
+        continue;
+      }
+      for (const before of set) await before.account.purse.settle(before.once, 0);
+      return false;
+    }
+    for (const reservation of set) reservation.amount += reservation.once;
+    return true;
   }
 
   async #settle({ account, amount }: Reservation, { ledger, id }: Exchange): Promise<void> {

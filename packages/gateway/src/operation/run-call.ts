@@ -35,7 +35,7 @@ export async function runCall(
   checkAborted(exchange);
   const local = hooks.at(-1)?.answer;
   if (local !== undefined) {
-    const source = sourceOf(exchange, environment, [], undefined, undefined);
+    const source = sourceOf(exchange, environment, hooks, [], undefined, undefined);
     await relayOf(exchange, environment, hooks, source, undefined, undefined, false).local(local);
     return undefined;
   }
@@ -53,7 +53,7 @@ export async function runCall(
   })
     ? new Continuation(drawSeed())
     : undefined;
-  const source = sourceOf(exchange, environment, planned, continuation, blocks);
+  const source = sourceOf(exchange, environment, hooks, planned, continuation, blocks);
   exchange.cancelled = source;
   exchange.dueMs = exchange.arrivedMs + choice.route.config.timeouts.total;
   try {
@@ -70,6 +70,7 @@ export async function runCall(
 function sourceOf(
   exchange: LiveExchange,
   environment: CallEnvironment,
+  hooks: readonly StageHooks[],
   planned: readonly PlannedAttempt[],
   continuation: Continuation | undefined,
   blocks: PromptBlocks | undefined,
@@ -90,6 +91,7 @@ function sourceOf(
     retryOnRefusal: retries?.on_refusal ?? false,
     retries: budgets?.retries ?? noBudget,
     hedges: budgets?.hedges ?? noBudget,
+    allowsExtra: () => allowsExtra(hooks),
     canContinue: (next) => {
       const { winner } = exchange.ledger;
       const begun = runtime.targets.get(winner?.target ?? "");
@@ -128,6 +130,11 @@ function sourceOf(
     },
     checkAborted: () => checkAborted(exchange),
   });
+}
+
+async function allowsExtra(hooks: readonly StageHooks[]): Promise<boolean> {
+  for (const { onExtraAttempt } of hooks) if ((await onExtraAttempt?.()) === false) return false;
+  return true;
 }
 
 function relayOf(

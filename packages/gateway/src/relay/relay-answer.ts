@@ -133,7 +133,8 @@ export class Relay {
     if (this.#filters !== undefined) {
       const filters = this.#filters;
       const filtered = [];
-      for (const part of leaving) filtered.push({ raw: undefined, json: await filters.chunk(part.json) });
+      for (const part of leaving)
+        for (const json of await filters.events(part.json)) filtered.push({ raw: undefined, json });
       leaving = filtered;
     }
     if (this.#collects) for (const { json } of leaving) this.#assembler.add(json);
