@@ -1,12 +1,12 @@
 import { createProgressBar, type LoadProgress, type ProgressStream } from "@octavo/engine";
-import { createProgressLine, type ProgressLine } from "./progress-line.js";
+import { createTerminalLine, type TerminalLine } from "./progress-line.js";
 
 /** Shows a download with the engine's bar, and packing as one line that is redrawn on a terminal, plain elsewhere. */
 export function createLoadingLine(
   stream: ProgressStream,
-): Omit<ProgressLine, "update"> & { readonly update: (state: LoadProgress) => void } {
+): Omit<TerminalLine, "update"> & { readonly update: (state: LoadProgress) => void } {
   const showDownload = createProgressBar(stream);
-  const line = createProgressLine(stream);
+  const line = createTerminalLine(stream);
   let phase = "";
   return {
     ...line,

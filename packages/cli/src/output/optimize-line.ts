@@ -1,12 +1,12 @@
 import type { ProgressStream } from "@octavo/engine";
 import type { SearchProgress } from "@octavo/optimize";
-import { createProgressLine, type ProgressLine } from "./progress-line.js";
+import { createTerminalLine, type TerminalLine } from "./progress-line.js";
 
 /** How far a search is; each better candidate is news. */
 export function createOptimizeLine(
   stream: ProgressStream,
-): Omit<ProgressLine, "update"> & { readonly update: (progress: SearchProgress) => void } {
-  const line = createProgressLine(stream);
+): Omit<TerminalLine, "update"> & { readonly update: (progress: SearchProgress) => void } {
+  const line = createTerminalLine(stream);
   let said: number | undefined;
   return {
     ...line,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { createLoadingLine } from "./loading-line.js";
 import { createOptimizeLine } from "./optimize-line.js";
-import { createProgressLine } from "./progress-line.js";
+import { createTerminalLine } from "./progress-line.js";
 import { createQuantizeLine } from "./quantize-line.js";
 
 /** What a terminal of so many columns, or a pipe, is written. */
@@ -80,7 +80,7 @@ for (const [name, draw] of Object.entries(lines))
 
 test("elsewhere a line at every tenth and for news, whole however long", () => {
   const text = written(undefined, (stream) => {
-    const line = createProgressLine(stream);
+    const line = createTerminalLine(stream);
     for (let step = 0; step <= 1000; step += 1)
       line.update({ share: step / 1000, text: `${step} ${layer}`, isNews: step === 55 });
     line.update({ share: 1, text: "again" });

@@ -14,7 +14,7 @@ export interface ProgressState {
   readonly isNews?: boolean | undefined;
 }
 
-export interface ProgressLine {
+export interface TerminalLine {
   readonly update: (state: ProgressState) => void;
   /** Prints a line of its own in place of the one being redrawn. */
   readonly warn: (message: string) => void;
@@ -25,7 +25,7 @@ export interface ProgressLine {
  * How far something is: on a terminal one line with a bar, redrawn, no wider than the terminal; elsewhere a plain line at every tenth of
  * the way and for news.
  */
-export function createProgressLine(stream: ProgressStream): ProgressLine {
+export function createTerminalLine(stream: ProgressStream): TerminalLine {
   let isDrawn = false;
   let drawnMs = 0;
   let nextPlain = 0;

@@ -1,13 +1,13 @@
 import type { ProgressStream } from "@octavo/engine";
 import type { QuantizeProgress } from "@octavo/studio/quantize";
-import { createProgressLine, type ProgressLine } from "./progress-line.js";
+import { createTerminalLine, type TerminalLine } from "./progress-line.js";
 import { timeLeft } from "./progress-text.js";
 
 /** How far, which layer, time left. */
 export function createQuantizeLine(
   stream: ProgressStream,
-): Omit<ProgressLine, "update"> & { readonly update: (progress: QuantizeProgress) => void } {
-  const line = createProgressLine(stream);
+): Omit<TerminalLine, "update"> & { readonly update: (progress: QuantizeProgress) => void } {
+  const line = createTerminalLine(stream);
   return {
     ...line,
     update: (progress) => line.update({ share: progress.share, text: describe(progress) }),
