@@ -64,6 +64,29 @@ export const configSchema = z.looseObject({
   attention_out_bias: z.boolean().nullish(),
   use_bidirectional_attention: z.boolean().nullish(),
   is_causal: z.boolean().nullish(),
+  type_vocab_size: z.number().int().min(0).max(1024).nullish(),
+  pad_token_id: z
+    .number()
+    .int()
+    .min(-1)
+    .max(largestVocabulary - 1)
+    .nullish(),
+  position_embedding_type: z.string().nullish(),
+  is_decoder: z.boolean().nullish(),
+  norm_eps: z.number().nullish(),
+  norm_bias: z.boolean().nullish(),
+  local_attention: z.number().int().min(2).nullish(),
+  global_attn_every_n_layers: layerInterval.nullish(),
+  global_rope_theta: z.number().nullish(),
+  local_rope_theta: z.number().nullish(),
+  classifier_pooling: z.string().nullish(),
+  classifier_activation: z.string().nullish(),
+  classifier_bias: z.boolean().nullish(),
+  id2label: z.record(z.string(), z.string()).nullish(),
+  num_labels: z.number().int().min(1).max(4096).nullish(),
+  problem_type: z.string().nullish(),
+  sentence_transformers: z.looseObject({ activation_fn: z.string().nullish() }).nullish(),
+  sbert_ce_default_activation_function: z.string().nullish(),
   use_bias: z.boolean().nullish(),
   mlp_bias: z.boolean().nullish(),
   hidden_act: z.string().nullish(),
