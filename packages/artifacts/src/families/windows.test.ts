@@ -63,6 +63,13 @@ const expected: readonly (readonly [modelType: string, config: object, layers: s
   ["glm", used, "ffffffff"],
   ["glm4", used, "ffffffff"],
   ["granitemoeshared", used, "ffffffff"],
+  ["bert", used, "ffffffff"],
+  ["xlm-roberta", used, "ffffffff"],
+  ["roberta", used, "ffffffff"],
+  // A window of 30 reaches 15 tokens to each side.
+  ["modernbert", { local_attention: 30 }, "fssfssfs"],
+  ["modernbert", { local_attention: 30, global_attn_every_n_layers: 2 }, "fsfsfsfs"],
+  ["gemma3_text", { sliding_window: 30, use_bidirectional_attention: true }, "sssssfss"],
 ];
 const base = {
   num_hidden_layers: 8,

@@ -1,5 +1,6 @@
 import type { BufferRef } from "@octavo/kernels";
 import { type ExpertNames, expertBuffers, mixtureOfExperts } from "./mixture-of-experts.js";
+import { finishEncoder, headLinear, sightOf } from "./encoder-layers.js";
 import type { LayerMixer } from "./recurrent-layers.js";
 import { ropeSpec } from "./rope.js";
 import type { ModelPlan } from "./model-plan.js";
@@ -156,7 +157,7 @@ export function decoder(
         attention: (options = {}) => {
           const { before, after } = options.norms ?? { before: names.firstNorm };
           attention(builder, names, buffers, enter(named(before)), { layer: index, cacheLayer }, options);
-          cacheLayer += 1;
+          cacheLayer += config.encoder === undefined ? 1 : 0;
           leave(named(after));
         },
         gatedMlp: (options = {}) => {
@@ -199,9 +200,17 @@ export function decoder(
 
   const last = builder.buffer(hiddenSize);
   const hidden = builder.buffer(hiddenSize);
+  const classify = (pooled: BufferRef, rows: number): BufferRef =>
+    headLinear(builder, pooled, { name: "score", rows, bias: false });
   if (pendingUpdate) builder.add({ op: "add", in: buffers.update, out: buffers.residual });
+  if (config.encoder !== undefined) {
+    builder.norm(`${names.finalNorm}.weight`, buffers.residual, buffers.normed);
+    return finishEncoder(builder, buffers.normed, classify);
+  }
   builder.add({ op: "gather", in: buffers.residual, out: last });
   builder.norm(`${names.finalNorm}.weight`, last, hidden);
+  if (config.classifier !== undefined)
+    return builder.finish(classify(hidden, config.classifier.labels.length));
   const head = config.tieWordEmbeddings ? embedding : builder.matrix("lm_head.weight", vocabSize, hiddenSize);
   return builder.finish(hidden, {
     weight: head,
@@ -298,6 +307,7 @@ function attention(
     scale: config.attentionScale ?? 1 / Math.sqrt(headDim),
     ...(config.attentionSoftCap !== undefined && { softCap: config.attentionSoftCap }),
     ...(slidingWindow !== undefined && { slidingWindow }),
+    ...(config.encoder !== undefined && sightOf(config.maxPositionEmbeddings, slidingWindow)),
     ...(options.sinks === true && { sinks: builder.vector(`${name}.sinks`, numHeads) }),
   });
   if (gatedQuery !== undefined)

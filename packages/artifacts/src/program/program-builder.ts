@@ -382,7 +382,12 @@ function everySecond(tensor: TensorInfo, first: number): TensorInfo {
 
 /** Tensors that repeat what the configuration says: old checkpoints store rotary frequencies, tied ones a second head. */
 function isDerived(name: string): boolean {
-  return name.endsWith(".rotary_emb.inv_freq") || name === "lm_head.weight" || name === "rope_freqs.weight";
+  return (
+    name.endsWith(".rotary_emb.inv_freq") ||
+    name === "embeddings.position_ids" ||
+    name === "lm_head.weight" ||
+    name === "rope_freqs.weight"
+  );
 }
 
 function shapeText(shape: readonly number[]): string {

@@ -32,6 +32,9 @@ import { graniteMoeSharedFamily } from "../families/granite-moe-shared.js";
 import { ministral3Family } from "../families/ministral3.js";
 import { olmo3Family } from "../families/olmo3.js";
 import { seedOssFamily } from "../families/seed-oss.js";
+import { bertFamily } from "../families/bert.js";
+import { modernBertFamily } from "../families/modernbert.js";
+import { robertaFamily, xlmRobertaFamily } from "../families/xlm-roberta.js";
 import type { ModelConfig } from "./model-config.js";
 import type { ModelFamily } from "./model-family.js";
 import type { ModelPlan } from "./model-plan.js";
@@ -72,6 +75,10 @@ export const modelFamilies: readonly ModelFamily[] = [
   glmFamily,
   glm4Family,
   graniteMoeSharedFamily,
+  bertFamily,
+  xlmRobertaFamily,
+  robertaFamily,
+  modernBertFamily,
 ];
 
 const byArchitecture: ReadonlyMap<string, ModelFamily> = new Map(
