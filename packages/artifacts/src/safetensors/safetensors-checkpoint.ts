@@ -32,7 +32,7 @@ export function openSafetensors(
   const all = readSafetensorsFolder(folder);
   if (all === undefined) throw noWeights(folder, files);
   const { container } = textPart(json) ?? {};
-  const stored = container === undefined ? withPrefix(all) : textTensors(all);
+  const stored = container === undefined ? withPrefix(withoutBackbone(all)) : textTensors(all);
   const tensors = readTensors(stored, folder, readQuantizationConfig(folder, configPath, json), quantization);
   const config = withoutHead(readConfigJson(configPath, json, storageOf(tensors.values())), json, tensors);
   const embedding = readEmbeddingConfig(folder, json);
@@ -52,6 +52,24 @@ export function openSafetensors(
       container: { name: container, skippedTensors: all.size - stored.size },
     }),
   };
+}
+
+/** Nemotron-H's checkpoints keep the names of the state-space models before it. */
+const backboneNames: readonly (readonly [string, string])[] = [
+  ["backbone.embeddings.", "model.embed_tokens."],
+  ["backbone.norm_f.", "model.norm."],
+  ["backbone.", "model."],
+];
+
+function withoutBackbone(all: ReadonlyMap<string, StoredTensor>): ReadonlyMap<string, StoredTensor> {
+  if (!all.has("backbone.embeddings.weight")) return all;
+  return new Map(
+    Array.from(all.values(), (tensor) => {
+      const [from, to] = backboneNames.find(([prefix]) => tensor.name.startsWith(prefix)) ?? ["", ""];
+      const name = `${to}${tensor.name.slice(from.length)}`;
+      return [name, { ...tensor, name }];
+    }),
+  );
 }
 
 /** Tensors of the layers alone, as models without a head save them, under the names that they have below one. */
