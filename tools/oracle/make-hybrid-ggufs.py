@@ -15,6 +15,12 @@ FIXTURES = Path(__file__).resolve().parents[2] / "packages/artifacts/fixtures"
 FILES = {
     "qwen35moe-q8_0": ("qwen3-5-moe", "q8_0"),
     "qwen3next-q8_0": ("qwen3-next", "q8_0"),
+    "lfm2-q8_0": ("lfm2", "q8_0"),
+    "lfm2moe-q8_0": ("lfm2-moe", "q8_0"),
+    "granitehybrid-q8_0": ("granite4", "q8_0"),
+    "granitehybrid-moe-q8_0": ("granite4-moe", "q8_0"),
+    "falcon-h1-q8_0": ("falcon-h1", "q8_0"),
+    "falcon-h1-plain-q8_0": ("falcon-h1-plain", "q8_0"),
 }
 
 sys.path[:0] = [LLAMA_CPP, f"{LLAMA_CPP}/gguf-py"]
@@ -28,5 +34,6 @@ chosen = sys.argv[1:]
 for file, (checkpoint, kind) in FILES.items():
     if chosen and file not in chosen:
         continue
-    sys.argv = ["convert", str(FIXTURES / "models/checkpoints" / checkpoint), "--outfile", str(FIXTURES / "gguf" / f"{file}.gguf"), "--outtype", kind, "--no-mtp"]
+    sys.argv = ["convert", str(FIXTURES / "models/checkpoints" / checkpoint), "--outfile", str(FIXTURES / "gguf" / f"{file}.gguf"), "--outtype", kind]
+    sys.argv += ["--no-mtp"] if checkpoint.startswith("qwen") else []
     runpy.run_path(f"{LLAMA_CPP}/convert_hf_to_gguf.py", run_name="__main__")

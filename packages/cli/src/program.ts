@@ -50,6 +50,10 @@ export const commandTree: CommandGroup = {
       "route, protect and account for calls in front of any number of servers",
       () => import("./commands/gateway.js"),
     ),
+    cluster: leaf(
+      "run deployments of many replicas behind one gateway: health, autoscaling, rolling updates",
+      () => import("./commands/cluster.js"),
+    ),
     plan: leaf(
       "what serving a model takes: bytes by format, sequences that fit, roofline speeds, cost",
       () => import("./commands/plan.js"),

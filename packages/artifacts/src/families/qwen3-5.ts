@@ -9,7 +9,7 @@ import { gatedSharedExpertNames } from "../program/mixture-of-experts.js";
 import type { ConfigDefaults, GgufBase, ModelFamily } from "../program/model-family.js";
 import type { ModelPlan } from "../program/model-plan.js";
 import type { ProgramBuilder } from "../program/program-builder.js";
-import { gatedDeltaNet, hasAttention } from "../program/recurrent-layers.js";
+import { checkTaps, gatedDeltaNet, hasAttention } from "../program/recurrent-layers.js";
 
 export const qwen35Defaults: ConfigDefaults = {
   hiddenSize: 4_096,
@@ -135,8 +135,7 @@ function checkHeads(path: string, config: GatedDeltaConfig): GatedDeltaConfig {
     );
   if (keyDim % 4 !== 0 || keyDim > 1_024 || valueDim > 1_024 || numHeads > 4_096)
     throw artifactInvalid(path, `has ${numHeads} heads of ${keyDim} by ${valueDim} in its linear attention`);
-  if (taps < 2 || taps > 8)
-    throw artifactInvalid(path, `has a convolution over ${taps} tokens; 2 to 8 are possible`);
+  checkTaps(path, taps);
   return config;
 }
 

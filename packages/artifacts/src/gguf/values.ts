@@ -48,6 +48,14 @@ export class GgufValues {
     return this.uniform(key) ?? this.#missing(key);
   }
 
+  /** A number for every layer. */
+  numbers(key: string): readonly number[] | undefined {
+    const value = this.#metadata.get(this.keyOf(key));
+    if (!ArrayBuffer.isView(value) && !Array.isArray(value)) return undefined;
+    const items = Array.from(value as unknown as ArrayLike<unknown>);
+    return items.every((item) => typeof item === "number") ? items : undefined;
+  }
+
   /** One for every layer. */
   booleans(key: string): readonly boolean[] | undefined {
     const value = this.#metadata.get(this.keyOf(key));

@@ -57,6 +57,11 @@ export class ProgramBuilder {
     this.#ops.push(op);
   }
 
+  /** Multiplies by a factor that may be absent, or 1. */
+  scale(on: BufferRef, factor: number | undefined): void {
+    if (factor !== undefined && factor !== 1) this.add({ op: "scale", on, factor });
+  }
+
   /** Records an op that keeps state, under the next number. */
   addRecurrent(op: PlannedRecurrence): void {
     this.add({ ...op, state: this.#numRecurrent });
@@ -124,6 +129,17 @@ export class ProgramBuilder {
     return { kind: "vector", length, sources: [this.#vectorTensor(name, length)] };
   }
 
+  /** A vector that some formats store with further dimensions. */
+  flatVector(name: string, length: number): VectorPlan {
+    const shape = this.find(name)?.shape ?? [length];
+    const size = shape.reduce((product, of) => product * of, 1);
+    return {
+      kind: "vector",
+      length,
+      sources: [this.#floats(this.#tensor(name, size === length ? shape : [length]))],
+    };
+  }
+
   /** The weights of a convolution of each channel by itself, `[channels, 1, taps]` or, in GGUF, `[channels, taps]`. */
   convolution(name: string, channels: number, taps: number): VectorPlan {
     const shape = this.find(name)?.shape.length === 2 ? [channels, taps] : [channels, 1, taps];
@@ -157,13 +173,19 @@ export class ProgramBuilder {
       readonly groupSize?: number;
       readonly residual?: BufferRef;
       readonly weightOffset?: number;
+      /** Each group has weights of its own. */
+      readonly isWhole?: true;
     } = {},
   ): void {
     const { rmsNormEps: eps, normWeightOffset, normKind } = this.config;
     if (normKind === "layer") return this.#layerNorm(name, input, out, options.residual);
-    const weight = this.vector(name, options.groupSize ?? input.width ?? 0);
+    const { isWhole, ...rest } = options;
+    const weight =
+      isWhole === true
+        ? this.flatVector(name, input.width ?? 0)
+        : this.vector(name, options.groupSize ?? input.width ?? 0);
     const offset = normWeightOffset !== undefined && { weightOffset: normWeightOffset };
-    this.add({ op: "rms_norm", in: input, weight, out, eps, ...offset, ...options });
+    this.add({ op: "rms_norm", in: input, weight, out, eps, ...offset, ...rest });
   }
 
   /**

@@ -19,6 +19,10 @@ import { qwen3MoeFamily } from "../families/qwen3-moe.js";
 import { qwen35Family } from "../families/qwen3-5.js";
 import { qwen35MoeFamily } from "../families/qwen3-5-moe.js";
 import { qwen3NextFamily } from "../families/qwen3-next.js";
+import { lfm2Family } from "../families/lfm2.js";
+import { lfm2MoeFamily } from "../families/lfm2-moe.js";
+import { graniteMoeHybridFamily } from "../families/granite-moe-hybrid.js";
+import { falconH1Family } from "../families/falcon-h1.js";
 import { smolLm3Family } from "../families/smollm3.js";
 import { cohere2Family } from "../families/cohere2.js";
 import { ernie45Family } from "../families/ernie4-5.js";
@@ -47,6 +51,10 @@ export const modelFamilies: readonly ModelFamily[] = [
   qwen35Family,
   qwen35MoeFamily,
   qwen3NextFamily,
+  lfm2Family,
+  lfm2MoeFamily,
+  graniteMoeHybridFamily,
+  falconH1Family,
   gemmaFamily,
   gemma2Family,
   gemma3Family,

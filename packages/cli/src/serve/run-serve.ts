@@ -1,5 +1,7 @@
+import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { LLM, type LoadOptions } from "@octavo/engine";
+import { describeModel, LLM, type LoadOptions } from "@octavo/engine";
+import { availableMemoryBytes } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { SpanSink } from "@octavo/tracing";
 import type { MeteringLog, OctavoServer } from "@octavo/server";
@@ -24,13 +26,14 @@ export async function runServe(
   const named = namedModel(argument ?? options.model);
   const source = named ?? embeddedModelFolder();
   const config = configOf(options, named === undefined ? ["octavo-mini"] : []);
-  const load = loadOptionsOf(options);
+  const given = loadOptionsOf(options);
   checkFolders(options);
-  checkAdapters(load.loraModules ?? []);
+  checkAdapters(given.loraModules ?? []);
   await checkAddress(config);
   if (options.hfToken !== undefined) process.env["HF_TOKEN"] = options.hfToken;
   const tooFewFiles = openFilesWarning(options.maxNumSeqs + options.maxQueuedRequests);
   if (tooFewFiles !== undefined) tell(tooFewFiles);
+  const load = options.auto ? { ...given, ...(await sizesFor(source, given)) } : given;
   const model = await loadModel(source, load, options.faultStartDelay);
   const disposeModel = async (error: unknown): Promise<never> => {
     await model[Symbol.asyncDispose]();
@@ -63,6 +66,19 @@ export async function runServe(
   );
   await stopped;
   await model[Symbol.asyncDispose]();
+}
+
+/** What `--auto` chooses, which is said. */
+async function sizesFor(source: string, given: LoadOptions): Promise<LoadOptions> {
+  const { autoOptions } = await import("./auto-options.js");
+  const { revision, downloadDir } = given;
+  const named = revision === undefined ? source : source.replace(/^[^/@:\s]+\/[^/@:\s]+/, `$&@${revision}`);
+  const description = await describeModel(existsSync(source) ? source : named, {
+    env: { ...process.env, ...(downloadDir !== undefined && { HF_HUB_CACHE: downloadDir }) },
+  });
+  const { options, line } = autoOptions(source, description, availableMemoryBytes(), given);
+  tell(line);
+  return options;
 }
 
 function configOf(options: ServeOptions, defaultNames: readonly string[]): ServerConfig {

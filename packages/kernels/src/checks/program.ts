@@ -32,17 +32,7 @@ export interface CheckedProgram {
 
 const mostSites = 65_535;
 
-export const activations: readonly string[] = [
-  "silu",
-  "gelu",
-  "gelu_tanh",
-  "clamped_swiglu",
-  "sigmoid",
-  "identity",
-  "relu_squared",
-  "tanh",
-  "relu",
-] satisfies Activation[];
+export const activations: readonly string[] = [...plainActivations, "clamped_swiglu" satisfies Activation];
 
 /**
  * Refuses programs whose shapes do not fit, that read what nothing wrote, or that need the step's tokens after `gather`.
