@@ -10,6 +10,7 @@ import type {
 import type { EvidenceLog } from "./evidence/evidence-log.js";
 import type { FaultInjector } from "./faults/fault-injector.js";
 import { tokenizeBadWords } from "./sampling/bad-words.js";
+import { seedSource } from "./sampling/seeds.js";
 import { defaultAccount } from "./scheduler/account.js";
 import { GrammarCompiler } from "@octavo/text/structured/grammar-compiler";
 import type { Grammar, GrammarSpec } from "@octavo/text/structured/grammar";
@@ -70,6 +71,7 @@ class StepEngine implements RunningEngine {
       maxModelLen: options.maxModelLen,
       eosTokenIds: new Set(options.eosTokenIds),
       stopAutomatonOf: oncePerList((stops) => new StopAutomaton(stops)),
+      nextSeed: seedSource(options.seed),
       badWordsOf: oncePerList((words) => tokenizeBadWords(words, options.tokenizer)),
       observers,
       evidence,

@@ -31,12 +31,13 @@ export type Activation =
   | "clamped_swiglu"
   | "sigmoid"
   | "identity"
+  | "relu_squared"
   | "tanh"
   | "relu";
 
 export type PlainActivation = Exclude<Activation, "clamped_swiglu">;
 
-/** One expert's gated MLP. `gate` and `up` are `[inner, hidden]`; without `up`, `gate` is a stack of the two, gate above up. */
+/** One expert's MLP. `gate` and `up` are `[inner, hidden]`; without `up`, `gate` is a stack of the two, gate above up. */
 export interface ExpertWeights {
   readonly gate: Matrix;
   readonly up?: Matrix;
@@ -65,7 +66,7 @@ export type Op =
       readonly weight: Vector;
       readonly out: BufferRef;
       readonly eps: number;
-      /** Normalise each run of this many columns on its own (per-head q/k norm); default the whole width. */
+      /** Normalise each run of this many columns on its own (per-head q/k norm); default the whole width. The weight is a run's, or all. */
       readonly groupSize?: number;
       /** First add `in` into this buffer, then normalise the sum (the residual stream). */
       readonly residual?: BufferRef;
@@ -130,6 +131,7 @@ export type Op =
       /**
        * A mixture of experts. A row goes to the `topK` experts with the highest scores (the lower index where scores are equal);
        * out = sum over them, in ascending order, of weight * down(activation(gate(in)) * up(in)).
+       * A score becomes an expert's weight by a softmax or, with `scoring`, by the logistic sigmoid.
        */
       readonly op: "experts";
       readonly in: BufferRef;
@@ -138,9 +140,18 @@ export type Op =
       readonly out: BufferRef;
       readonly experts: readonly ExpertWeights[];
       readonly topK: number;
-      /** What the softmax that gives the weights runs over: the chosen experts' scores, so that the weights add up to 1, or all. */
+      /** What the weights add up to 1 over: the chosen experts, or all. Sigmoids of all experts are left as they are. */
       readonly softmaxOver: "chosen" | "all";
+      readonly scoring?: "sigmoid";
+      /** One per expert: added to softmax or sigmoid for the choice alone (DeepSeek V3). */
+      readonly selectionBias?: Vector;
+      /** Experts in groups of equal size, of which only the best take part: by their best expert, or the sum of their best two. */
+      readonly groups?: { readonly count: number; readonly chosen: number; readonly by: "best" | "two_best" };
+      /** Multiplies the weights; default 1. */
+      readonly weightScale?: number;
       readonly activation: Activation;
+      /** False for experts whose activation multiplies nothing: `gate` alone stands before `down`. */
+      readonly isGated?: false;
     }
   /** Multiplies `on` by the logistic sigmoid of `in`, which is one column wide. */
   | { readonly op: "sigmoid_gate"; readonly in: BufferRef; readonly on: BufferRef }

@@ -17,6 +17,7 @@ export function readExperts(
   const { experts } = defaults;
   if (experts === undefined) return {};
   const countKey = config.num_local_experts === undefined ? "num_experts" : "num_local_experts";
+  if (experts.isOptional === true && config[countKey] === 0) return {};
   const { shared_expert_intermediate_size: qwens, shared_intermediate_size: granites } = config;
   const sharedSize = qwens ?? granites ?? experts.sharedIntermediateSize;
   const hasShared = experts.sharedIntermediateSize !== undefined && sharedSize !== 0;
@@ -34,7 +35,8 @@ export function readExperts(
         normalizeWeights:
           experts.normalizeWeights === "config" ? (config.norm_topk_prob ?? false) : experts.normalizeWeights,
         ...(sharedIntermediateSize !== undefined && { sharedIntermediateSize }),
-        denseLayers: denseLayers(path, config, numLayers),
+        denseLayers: denseLayers(path, config, numLayers, experts.numDenseLayers?.(config) ?? 0),
+        ...experts.routing?.(config),
       },
       {
         count: countKey,
@@ -47,13 +49,16 @@ export function readExperts(
   };
 }
 
-/** Qwen's rule: every `decoder_sparse_step`-th layer is a mixture, but for `mlp_only_layers`. */
-function denseLayers(path: string, config: ConfigJson, numLayers: number): boolean[] {
+/** The first `numFirst`; of the others, Qwen's rule: every `decoder_sparse_step`-th layer is a mixture, but for `mlp_only_layers`. */
+function denseLayers(path: string, config: ConfigJson, numLayers: number, numFirst: number): boolean[] {
   const step = config.decoder_sparse_step ?? 1;
   if (!Number.isSafeInteger(step) || step < 1) throw artifactInvalid(path, `has decoder_sparse_step ${step}`);
   const dense = new Set(config.mlp_only_layers);
   const length = Math.min(Math.max(Math.trunc(numLayers), 0), 1_024);
-  return Array.from({ length }, (_, layer) => dense.has(layer) || (layer + 1) % step !== 0);
+  return Array.from(
+    { length },
+    (_, layer) => layer < numFirst || dense.has(layer) || (layer + 1) % step !== 0,
+  );
 }
 
 /** Sizes within bounds and consistent; `keys` are the file's names for them. */
@@ -62,7 +67,7 @@ export function checkExperts(
   experts: ExpertsConfig,
   keys: Readonly<Record<"count" | "perToken" | "intermediateSize" | "sharedIntermediateSize", string>>,
 ): ExpertsConfig {
-  const { count, perToken, intermediateSize, sharedIntermediateSize } = experts;
+  const { count, perToken, intermediateSize, sharedIntermediateSize, groups, weightScale = 1 } = experts;
   const check = (key: string, value: number, most: number): void => {
     if (Number.isSafeInteger(value) && value >= 1 && value <= most) return;
     throw artifactInvalid(path, `has ${key} ${value}; a whole number from 1 to ${most} is needed`);
@@ -77,6 +82,17 @@ export function checkExperts(
       path,
       `has ${keys.perToken} ${perToken}, but ${keys.count} is ${count}: a token cannot go to more experts than there are`,
     );
+  }
+  if (!(weightScale > 0 && Number.isFinite(weightScale)))
+    throw artifactInvalid(path, `scales its experts' weights by ${weightScale}; a positive number is needed`);
+  if (groups !== undefined) {
+    check("the number of groups of experts", groups.count, count);
+    check("the number of groups a token goes to", groups.chosen, groups.count);
+    if (count % groups.count !== 0 || perToken > (groups.chosen * count) / groups.count)
+      throw artifactInvalid(
+        path,
+        `chooses ${perToken} of ${count} experts in ${groups.chosen} of ${groups.count} groups`,
+      );
   }
   return experts;
 }

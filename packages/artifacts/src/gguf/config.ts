@@ -48,7 +48,11 @@ export function readGgufConfig(input: GgufConfigInput): ModelConfig {
     architecture: family.architecture,
     vocabSize: readVocabSize(path, metadata, embedding),
     hiddenSize,
-    intermediateSize: values.needUniform("feed_forward_length"),
+    // Mixtures of experts without a plain MLP may leave it out; for layers without one there may be a 0.
+    intermediateSize:
+      values.uniform("feed_forward_length") ??
+      values.uniform("expert_feed_forward_length") ??
+      values.needUniform("feed_forward_length"),
     numLayers,
     numHeads,
     numKvHeads: values.uniform("attention.head_count_kv") ?? numHeads,

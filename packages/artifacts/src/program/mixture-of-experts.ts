@@ -24,6 +24,8 @@ export interface ExpertNames {
   readonly fused: FusedExpertNames;
   /** Biases of the `fused` tensors, gate's and up's interleaved; present where the router and every expert have biases. */
   readonly biases?: { readonly gateUp: string; readonly down: string };
+  /** Of the experts' biases for the choice, in full; where the configuration says that there are any. */
+  readonly selectionBias?: string;
   /** Of the expert that every token goes to. */
   readonly shared?: {
     readonly mlp: string;
@@ -43,6 +45,12 @@ export const qwenExpertNames: ExpertNames = {
     down: `mlp.experts.${index}.down_proj`,
   }),
   fused: { gateUp: "mlp.experts.gate_up_proj", down: "mlp.experts.down_proj" },
+};
+
+/** With an expert that every token goes to, scaled by a gate of its own. */
+export const gatedSharedExpertNames: ExpertNames = {
+  ...qwenExpertNames,
+  shared: { mlp: "mlp.shared_expert", gate: "mlp.shared_expert_gate" },
 };
 
 /** Activation buffers of a mixture's layers. */
@@ -104,6 +112,13 @@ export function mixtureOfExperts(
     experts: plannedExperts(builder, names, layer, experts),
     topK,
     softmaxOver: experts.normalizeWeights ? "chosen" : "all",
+    ...(experts.scoring !== undefined && { scoring: experts.scoring }),
+    ...(experts.groups !== undefined && { groups: experts.groups }),
+    ...(experts.weightScale !== undefined && { weightScale: experts.weightScale }),
+    ...(experts.hasSelectionBias === true &&
+      names.selectionBias !== undefined && {
+        selectionBias: builder.vector(at(names.selectionBias), count),
+      }),
     activation,
   });
   if (names.shared === undefined || shared === undefined) return;

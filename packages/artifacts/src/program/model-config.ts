@@ -38,6 +38,11 @@ export interface ModelConfig {
   /** Scores and logits become cap * tanh(x / cap). */
   readonly attentionSoftCap?: number;
   readonly logitSoftCap?: number;
+  /** Factors of projections' inputs and outputs (Falcon-H1). */
+  readonly multipliers?: {
+    readonly attention: { readonly input: number; readonly key: number; readonly output: number };
+    readonly mlp: { readonly gate: number; readonly output: number };
+  };
   /** Bounds queries, keys and values, after their norms and before rotation, to [-clip, clip] (OLMoE). */
   readonly attentionClip?: number;
   /** Rotary embedding of layers with a sliding window, where it differs (Gemma 3). */
@@ -85,7 +90,7 @@ export interface ClassifierConfig {
 export type Pooling = "cls" | "last" | "mean" | "max";
 
 /** A linear layer behind the pooling. */
-export interface DenseLayer {
+export interface DenseModule {
   readonly name: string;
   readonly rows: number;
   readonly bias: boolean;
@@ -95,7 +100,7 @@ export interface DenseLayer {
 export interface EmbeddingConfig {
   readonly pooling: Pooling;
   /** Encoders alone. */
-  readonly dense?: readonly DenseLayer[];
+  readonly dense?: readonly DenseModule[];
   /** Texts put before a text, by the name of its use. */
   readonly prompts?: Readonly<Record<string, string>>;
   /** The prompt of texts whose use is not said. */
@@ -117,9 +122,50 @@ export interface ExpertsConfig {
   readonly sharedIntermediateSize?: number;
   /** True for layers with a dense MLP of `ModelConfig.intermediateSize`. */
   readonly denseLayers: readonly boolean[];
+  /** Weights are sigmoids; else they come of a softmax. */
+  readonly scoring?: "sigmoid";
+  /** Experts have biases that only their choice sees. */
+  readonly hasSelectionBias?: boolean;
+  readonly groups?: { readonly count: number; readonly chosen: number; readonly by: "best" | "two_best" };
+  /** Multiplies the weights. */
+  readonly weightScale?: number;
 }
 
-export type RecurrenceConfig = GatedDeltaConfig;
+export type RecurrenceConfig = GatedDeltaConfig | ShortConvolutionConfig | StateSpaceConfig;
+
+/** Mamba-2 layers. */
+export interface StateSpaceConfig {
+  readonly kind: "state_space";
+  /** True for the layers without attention; one with it may have a state beside. */
+  readonly layers: readonly boolean[];
+  /** Tokens that the convolution of x, b and c sees. */
+  readonly taps: number;
+  readonly numGroups: number;
+  readonly numHeads: number;
+  readonly headDim: number;
+  readonly stateSize: number;
+  readonly hasConvolutionBias: boolean;
+  readonly hasProjectionBias: boolean;
+  /** Norm of each group of what the heads give: after it is multiplied by its gate, before, or none. */
+  readonly norm: "after_gate" | "before_gate" | "none";
+  readonly leastStep?: number;
+  readonly mostStep?: number;
+  /** `negative` in GGUF files, whose converter applies -exp to the decay rates. */
+  readonly rateForm: "log" | "negative";
+  /** Multiply what is projected: gate, x, b, c and step; and what the layer gives. */
+  readonly inputScales?: readonly number[];
+  readonly outputScale?: number;
+}
+
+/** Layers of a gated convolution (LFM2). */
+export interface ShortConvolutionConfig {
+  readonly kind: "short_convolution";
+  /** True for the layers that have it in place of attention. */
+  readonly layers: readonly boolean[];
+  /** Tokens that it sees. */
+  readonly taps: number;
+  readonly hasBias: boolean;
+}
 
 /** Gated DeltaNet layers. */
 export interface GatedDeltaConfig {
@@ -135,6 +181,8 @@ export interface GatedDeltaConfig {
   /** `tiled` and `negative` in GGUF files, whose converter orders the heads for broadcasting and applies -exp to the decay rates. */
   readonly keyHeads: "grouped" | "tiled";
   readonly rateForm: "log" | "negative";
+  /** One projection gives each key head's q, k, v and output gate side by side, another its write strengths and decays (Qwen3-Next). */
+  readonly isByKeyHead?: true;
 }
 
 export interface RopeConfig {

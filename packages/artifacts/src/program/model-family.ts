@@ -3,7 +3,7 @@ import type { LayerNames } from "../gguf/names.js";
 import type { GgufValues } from "../gguf/values.js";
 import type { GgufValue } from "../gguf/write-header.js";
 import type { ExpertNames } from "./mixture-of-experts.js";
-import type { ModelConfig, Pooling, RopeConfig } from "./model-config.js";
+import type { ExpertsConfig, ModelConfig, Pooling, RopeConfig } from "./model-config.js";
 import type { ModelPlan } from "./model-plan.js";
 import type { ProgramBuilder } from "./program-builder.js";
 
@@ -47,6 +47,8 @@ interface EncoderFamily {
   readonly classifierPooling: (config: ConfigJson) => Pooling;
 }
 
+export type ExpertRouting = Pick<ExpertsConfig, "scoring" | "hasSelectionBias" | "groups" | "weightScale">;
+
 /** What transformers' config class (configuration_*.py) assumes for a field that config.json leaves out. */
 export interface ConfigDefaults {
   readonly hiddenSize: number;
@@ -82,6 +84,12 @@ export interface ConfigDefaults {
     readonly sharedIntermediateSize?: number;
     /** Whether a token's weights add up to 1; `config` where `norm_topk_prob` decides. */
     readonly normalizeWeights: boolean | "config";
+    /** A model of the family may say that it has 0 of them, and be dense. */
+    readonly isOptional?: true;
+    /** How experts are chosen, where it is not by a softmax alone. */
+    readonly routing?: (config: ConfigJson) => ExpertRouting;
+    /** Layers before the first with experts. */
+    readonly numDenseLayers?: (config: ConfigJson) => number;
   };
 }
 

@@ -2,7 +2,7 @@ import type { BufferRef } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { TensorInfo } from "../checkpoint/checkpoint.js";
 import { tensorSlices } from "../checkpoint/tensor-slices.js";
-import { isFloatType } from "../checkpoint/tensor-storage.js";
+import { closestNames, isFloatType } from "../checkpoint/tensor-storage.js";
 import type { ModelConfig } from "./model-config.js";
 import { transposedExperts } from "./transposed-experts.js";
 import type {
@@ -57,6 +57,11 @@ export class ProgramBuilder {
     this.#ops.push(op);
   }
 
+  /** Multiplies by a factor that may be absent, or 1. */
+  scale(on: BufferRef, factor: number | undefined): void {
+    if (factor !== undefined && factor !== 1) this.add({ op: "scale", on, factor });
+  }
+
   /** Records an op that keeps state, under the next number. */
   addRecurrent(op: PlannedRecurrence): void {
     this.add({ ...op, state: this.#numRecurrent });
@@ -80,8 +85,59 @@ export class ProgramBuilder {
     return plan;
   }
 
+  /**
+   * Parts of the tensor `[sum of all runs, cols]` as a matrix: its rows come in `count` runs that hold `sizes` rows of each part in turn.
+   * @throws OctavoError `artifact_unsupported` when it is quantised in a way that does not let rows be read on their own
+   */
+  rowsByRun(
+    name: string,
+    sizes: readonly number[],
+    count: number,
+    cols: number,
+    part: readonly number[],
+  ): MatrixPlan {
+    const run = sizes.reduce((sum, size) => sum + size, 0);
+    const { recipe, ...whole } = this.#tensor(name, [count * run, cols]);
+    if (recipe !== undefined)
+      throw new OctavoError(
+        "artifact_unsupported",
+        `Tensor "${name}" in ${whole.path} is quantised, but has to be taken apart by rows; Octavo reads it unquantised or from GGUF.`,
+      );
+    const rowBytes = whole.byteLength / (count * run);
+    const sources = part.flatMap((index) =>
+      Array.from({ length: count }, (_, at): TensorInfo => {
+        const first = at * run + sizes.slice(0, index).reduce((sum, size) => sum + size, 0);
+        const rows = sizes[index] ?? 0;
+        return {
+          ...whole,
+          name: `${name}[${first}:${first + rows}]`,
+          shape: [rows, cols],
+          offset: whole.offset + first * rowBytes,
+          byteLength: rows * rowBytes,
+        };
+      }),
+    );
+    return {
+      kind: "matrix",
+      rows: sources.reduce((sum, { shape: [rows = 0] }) => sum + rows, 0),
+      cols,
+      sources,
+    };
+  }
+
   vector(name: string, length: number): VectorPlan {
     return { kind: "vector", length, sources: [this.#vectorTensor(name, length)] };
+  }
+
+  /** A vector that some formats store with further dimensions. */
+  flatVector(name: string, length: number): VectorPlan {
+    const shape = this.find(name)?.shape ?? [length];
+    const size = shape.reduce((product, of) => product * of, 1);
+    return {
+      kind: "vector",
+      length,
+      sources: [this.#floats(this.#tensor(name, size === length ? shape : [length]))],
+    };
   }
 
   /** The weights of a convolution of each channel by itself, `[channels, 1, taps]` or, in GGUF, `[channels, taps]`. */
@@ -117,13 +173,19 @@ export class ProgramBuilder {
       readonly groupSize?: number;
       readonly residual?: BufferRef;
       readonly weightOffset?: number;
+      /** Each group has weights of its own. */
+      readonly isWhole?: true;
     } = {},
   ): void {
     const { rmsNormEps: eps, normWeightOffset, normKind } = this.config;
     if (normKind === "layer") return this.#layerNorm(name, input, out, options.residual);
-    const weight = this.vector(name, options.groupSize ?? input.width ?? 0);
+    const { isWhole, ...rest } = options;
+    const weight =
+      isWhole === true
+        ? this.flatVector(name, input.width ?? 0)
+        : this.vector(name, options.groupSize ?? input.width ?? 0);
     const offset = normWeightOffset !== undefined && { weightOffset: normWeightOffset };
-    this.add({ op: "rms_norm", in: input, weight, out, eps, ...offset, ...options });
+    this.add({ op: "rms_norm", in: input, weight, out, eps, ...offset, ...rest });
   }
 
   /**
@@ -330,15 +392,4 @@ function isDerived(name: string): boolean {
 
 function shapeText(shape: readonly number[]): string {
   return `[${shape.join(", ")}]`;
-}
-
-/** A hint for renamed tensors: up to three names with the same ending. */
-function closestNames(name: string, names: Iterable<string>): string {
-  const tail = name.split(".").slice(-2).join(".");
-  const alike: string[] = [];
-  for (const other of names) {
-    if (other.endsWith(tail)) alike.push(`"${other}"`);
-    if (alike.length === 3) break;
-  }
-  return alike.length === 0 ? "" : `It has ${alike.join(", ")}. `;
 }

@@ -17,6 +17,12 @@ import { qwen2MoeFamily } from "../families/qwen2-moe.js";
 import { qwen3Family } from "../families/qwen3.js";
 import { qwen3MoeFamily } from "../families/qwen3-moe.js";
 import { qwen35Family } from "../families/qwen3-5.js";
+import { qwen35MoeFamily } from "../families/qwen3-5-moe.js";
+import { qwen3NextFamily } from "../families/qwen3-next.js";
+import { lfm2Family } from "../families/lfm2.js";
+import { lfm2MoeFamily } from "../families/lfm2-moe.js";
+import { graniteMoeHybridFamily } from "../families/granite-moe-hybrid.js";
+import { falconH1Family } from "../families/falcon-h1.js";
 import { smolLm3Family } from "../families/smollm3.js";
 import { cohere2Family } from "../families/cohere2.js";
 import { ernie45Family } from "../families/ernie4-5.js";
@@ -46,6 +52,12 @@ export const modelFamilies: readonly ModelFamily[] = [
   qwen3Family,
   qwen3MoeFamily,
   qwen35Family,
+  qwen35MoeFamily,
+  qwen3NextFamily,
+  lfm2Family,
+  lfm2MoeFamily,
+  graniteMoeHybridFamily,
+  falconH1Family,
   gemmaFamily,
   gemma2Family,
   gemma3Family,

@@ -49,6 +49,7 @@ export class LLM implements LanguageModel {
   readonly engine: Engine;
   readonly adapters: Adapters | undefined;
   readonly #parts: LoadedParts;
+  #digest: Promise<string> | undefined;
   #disposal: Promise<void> | undefined;
 
   private constructor(parts: LoadedParts) {
@@ -73,6 +74,12 @@ export class LLM implements LanguageModel {
    */
   static async load(model: string, options: LoadOptions = {}): Promise<LLM> {
     return new LLM(await loadParts(model, options));
+  }
+
+  /** The artifact by its content, see `artifactDigest`; computed once. */
+  artifactDigest(): Promise<string> {
+    this.#digest ??= this.#parts.artifactDigest();
+    return this.#digest;
   }
 
   /** Bytes of the packed weights. */

@@ -40,6 +40,7 @@ export interface LoadedParts {
   readonly config: ModelConfig;
   /** See `LanguageModel`. */
   readonly numerics: string;
+  readonly artifactDigest: () => Promise<string>;
   readonly generation: GenerationDefaults;
   readonly tokenizer: Tokenizer;
   readonly templates: ModelTemplates;
@@ -107,6 +108,10 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
       name: checkpoint.name,
       config: checkpoint.config,
       numerics: numericsOf(backend.info, checkpoint.config, sizes.kv, options),
+      artifactDigest: async () => {
+        const { artifactDigest } = await import("@octavo/artifacts/checkpoint/artifact-digest");
+        return artifactDigest(checkpoint);
+      },
       generation: options.generationConfig === "vllm" ? {} : checkpoint.generation,
       tokenizer,
       templates,

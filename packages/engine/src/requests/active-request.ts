@@ -19,6 +19,8 @@ export interface EngineContext {
   readonly maxModelLen: number;
   readonly eosTokenIds: ReadonlySet<number>;
   readonly stopAutomatonOf: (stops: readonly string[]) => StopAutomaton;
+  /** For a request without a seed. */
+  readonly nextSeed: () => bigint;
   readonly badWordsOf: (words: readonly string[]) => readonly Int32Array[];
   readonly observers: ObserverList;
   readonly evidence: EvidenceLog;

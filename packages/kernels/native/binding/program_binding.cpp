@@ -65,8 +65,11 @@ public:
         }
         if (name == "rms_norm") {
             const BufferSpan in = span(op, "in");
-            return RmsNormOp{in, span(op, "out"), span(op, "residual"), unwrap<const Vector>(op.Get("weight")), real(op, "eps"),
-                             real_or(op, "weightOffset", 0.0f), integer_or(op, "groupSize", in.width)};
+            auto weight = unwrap<const Vector>(op.Get("weight"));
+            const int64_t group = integer_or(op, "groupSize", in.width);
+            const int64_t weight_stride = static_cast<int64_t>(weight->size()) > group ? group : 0;
+            return RmsNormOp{in, span(op, "out"), span(op, "residual"), std::move(weight), real(op, "eps"),
+                             real_or(op, "weightOffset", 0.0f), group, weight_stride};
         }
         if (name == "layer_norm") {
             return LayerNormOp{span(op, "in"), span(op, "out"), span(op, "residual"), unwrap<const Vector>(op.Get("weight")),
@@ -118,8 +121,19 @@ private:
     }
 
     static ExpertsOp experts(const Napi::Object& op) {
-        ExpertsOp read{span(op, "in"), span(op, "scores"), span(op, "out"), {}, integer(op, "topK"), text(op, "softmaxOver") == "chosen",
-                       activation(op)};
+        RoutingRule rule;
+        rule.top_k = integer(op, "topK");
+        rule.among_chosen = text(op, "softmaxOver") == "chosen";
+        rule.is_sigmoid = !op.Get("scoring").IsUndefined();
+        rule.scale = real_or(op, "weightScale", 1.0f);
+        if (op.Get("groups").IsObject()) {
+            const Napi::Object groups = op.Get("groups").As<Napi::Object>();
+            rule.groups = integer(groups, "count");
+            rule.top_groups = integer(groups, "chosen");
+            rule.groups_by_two = text(groups, "by") == "two_best";
+        }
+        ExpertsOp read{span(op, "in"), span(op, "scores"), span(op, "out"), {}, rule, unwrap_or_null<const Vector>(op.Get("selectionBias")),
+                       activation(op), !op.Get("isGated").IsUndefined()};
         const Napi::Array list = op.Get("experts").As<Napi::Array>();
         for (uint32_t i = 0; i < list.Length(); i++) {
             const Napi::Object expert = list.Get(i).As<Napi::Object>();

@@ -85,7 +85,7 @@ struct Executor::Step {
         void* encoded = op.reader ? encoded_rows(*op.reader) : nullptr;
         for_rows(executor.pool_, num_rows, op.in.width / 4, [&](int64_t begin, int64_t end) {
             for (int64_t i = begin; i < end; i++) {
-                op_kernels().rms_norm(in.row(i), op.weight->data(), op.weight_offset, op.eps, op.in.width, op.group,
+                op_kernels().rms_norm(in.row(i), op.weight->data(), op.weight_offset, op.eps, op.in.width, op.group, op.weight_stride,
                                       has_residual ? residual.row(i) : nullptr, out.row(i));
                 if (encoded != nullptr) op.reader->encode(out.row(i), i, num_rows, encoded);
             }

@@ -10,6 +10,7 @@
 #include "../ops/attention/attention.h"
 #include "../ops/kernels.h"
 #include "../ops/recurrent/state_runner.h"
+#include "routing_rule.h"
 
 namespace octavo {
 
@@ -50,6 +51,8 @@ struct RmsNormOp {
     float eps;
     float weight_offset;
     int64_t group;
+    /// Of a group's weights behind those of the one before it; 0 when all groups share theirs.
+    int64_t weight_stride = 0;
     /// Rows are encoded for this matrix while they are at hand; may be null.
     std::shared_ptr<const Matrix> reader = nullptr;
 
@@ -132,10 +135,11 @@ struct ExpertsOp {
     BufferSpan scores;
     BufferSpan out;
     std::vector<ExpertWeights> experts;
-    int64_t top_k;
-    /// The weights of a row's experts are a softmax over their scores, not over all.
-    bool among_chosen;
+    RoutingRule rule;
+    std::shared_ptr<const Vector> selection_bias;  // may be null
     Activation activation;
+    /// Experts of `gate` and `down` alone, whose activation multiplies nothing.
+    bool is_plain;
 
     auto reads() const { return std::array{in, scores}; }
     auto writes() const { return std::array{out}; }

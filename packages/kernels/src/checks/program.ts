@@ -1,8 +1,8 @@
-import { checkExpert } from "./experts.js";
+import { checkExpert, checkRouting } from "./experts.js";
 import { OctavoError } from "@octavo/protocol/errors";
-import type { Activation, BufferRef, Matrix, Op, ProgramSpec } from "../backend.js";
+import type { BufferRef, Matrix, Op, ProgramSpec } from "../backend.js";
 import { stateWidths } from "../state-widths.js";
-import { checkGate, checkSplit, type OpChecker, plainActivations } from "./gate-ops.js";
+import { activations, checkGate, checkSplit, type OpChecker, plainActivations } from "./gate-ops.js";
 import { checkRecurrentOp, type StateNeed } from "./recurrent-ops.js";
 import { type Span, spanOf } from "./span.js";
 
@@ -31,17 +31,6 @@ export interface CheckedProgram {
 }
 
 const mostSites = 65_535;
-
-export const activations: readonly string[] = [
-  "silu",
-  "gelu",
-  "gelu_tanh",
-  "clamped_swiglu",
-  "sigmoid",
-  "identity",
-  "tanh",
-  "relu",
-] satisfies Activation[];
 
 /**
  * Refuses programs whose shapes do not fit, that read what nothing wrote, or that need the step's tokens after `gather`.
@@ -218,7 +207,8 @@ class ProgramChecker {
     this.#positive("groupSize", group);
     if (width % group !== 0)
       this.#fail(`normalises groups of ${group}, which do not divide its ${width} columns`);
-    this.#equal("the weight", op.weight.length, "the normalised columns", group);
+    if (op.weight.length !== width)
+      this.#equal("the weight", op.weight.length, "the normalised columns", group);
     this.#checkNormed(op, width);
   }
 
@@ -309,7 +299,14 @@ class ProgramChecker {
     const out = this.#write("out", op.out);
     const inner = experts[0]?.down.cols ?? 0;
     for (const [index, expert] of experts.entries())
-      checkExpert(index, expert, [input.width, inner, out.width], this.#equal.bind(this));
+      checkExpert(
+        index,
+        expert,
+        op.isGated !== false,
+        [input.width, inner, out.width],
+        this.#equal.bind(this),
+      );
+    checkRouting(op, this.#checker);
     this.#apart("in", input, "out", out);
     this.#apart("scores", scores, "out", out);
   }

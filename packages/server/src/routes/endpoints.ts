@@ -33,6 +33,7 @@ import { handleModel, handleModels } from "./models.js";
 import { handleServingRecord } from "./requests.js";
 import { handleCancelResponse, handleResponse, handleResponses } from "./responses.js";
 import { handleRerank, handleScore } from "./scoring.js";
+import { handleServerInfo } from "./server-info.js";
 import { handleHealth, handleLoad, handleMetrics, handleVersion } from "./status.js";
 import { handleDetokenize, handleTokenize } from "./tokenize.js";
 import { vllmEndpoints } from "./vllm-endpoints.js";
@@ -304,6 +305,17 @@ export const endpoints: readonly Endpoint[] = [
   }),
   endpoint({
     method: "GET",
+    path: "/server_info",
+    access: "admin",
+    span: "none",
+    answer: "json",
+    isProbe: true,
+    summary:
+      "What this server is: artifact digest, kernel path, settings, clocks; equal replicas have all but the clocks in common.",
+    handle: handleServerInfo,
+  }),
+  endpoint({
+    method: "GET",
     path: "/load",
     access: "public",
     span: "none",
@@ -330,7 +342,7 @@ export const endpoints: readonly Endpoint[] = [
     answer: "json",
     summary: "This list as an OpenAPI 3.1 document, with every request's fields.",
     handle: (service, { response }) =>
-      sendJson(response, 200, openApiDocument(endpointsWith(service.config))),
+      sendJson(response, 200, openApiDocument(endpointsWith(service.config), service.config.rootPath)),
   }),
 ];
 

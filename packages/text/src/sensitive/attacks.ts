@@ -1,3 +1,4 @@
+import { normalizeUnicode } from "../tokenizer/unicode-normalization.js";
 import type { PatternDetector } from "./detect.js";
 
 /**
@@ -5,8 +6,7 @@ import type { PatternDetector } from "./detect.js";
  * they are put between letters so that nobody finds the words.
  */
 export function unmasked(text: string): string {
-  return text
-    .normalize("NFKC")
+  return normalizeUnicode(text, "NFKC")
     .replaceAll(/[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]/g, "")
     .replaceAll(/[ \t\u00a0]+/g, " ");
 }

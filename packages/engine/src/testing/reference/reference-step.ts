@@ -1,13 +1,12 @@
-import type {
-  Activation,
-  BufferRef,
-  ExpertWeights,
-  Op,
-  ProgramSpec,
-  RowResult,
-  StepPlan,
-} from "@octavo/kernels";
-import { activateGated, layerNorm, rmsNorm, rope, roundE4m3 } from "@octavo/kernels/testing/reference-ops";
+import type { BufferRef, ExpertWeights, Op, ProgramSpec, RowResult, StepPlan } from "@octavo/kernels";
+import {
+  activateGated,
+  layerNorm,
+  rmsNorm,
+  rope,
+  roundE4m3,
+  routeToExperts,
+} from "@octavo/kernels/testing/reference-ops";
 import { OctavoError } from "@octavo/protocol/errors";
 import {
   ReferenceAdapter,
@@ -206,23 +205,15 @@ class ReferenceStep {
 
   #experts(op: Extract<Op, { op: "experts" }>, row: number): void {
     const scores = Array.from(this.#row(op.scores, row));
-    const ranked = scores.map((_, index) => index).toSorted((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0));
-    const chosen = ranked.slice(0, op.topK).toSorted((a, b) => a - b);
-    const weightOf = (index: number): number => Math.exp((scores[index] ?? 0) - Math.max(...scores));
-    const total = (op.softmaxOver === "chosen" ? chosen : ranked).reduce(
-      (sum, index) => sum + weightOf(index),
-      0,
-    );
+    const routed = routeToExperts(scores, op, op.selectionBias && vectorOf(op.selectionBias));
     const input = this.#row(op.in, row);
     const sum = new Float64Array(this.#row(op.out, row).length);
-    for (const index of chosen) {
+    for (const [index, weight] of routed) {
       const expert = op.experts[index];
       if (expert === undefined)
         throw new OctavoError("internal_error", `The mixture has no expert ${index}.`);
-      const output = runExpert(expert, input, op.activation);
-      output.forEach(
-        (value, column) => (sum[column] = (sum[column] ?? 0) + (weightOf(index) / total) * value),
-      );
+      const output = runExpert(expert, input, op);
+      output.forEach((value, column) => (sum[column] = (sum[column] ?? 0) + weight * value));
     }
     this.#row(op.out, row).set(sum);
   }
@@ -318,7 +309,11 @@ function multiply(matrix: ReferenceMatrix, input: Float32Array, out: Float32Arra
   for (let row = 0; row < out.length; row++) out[row] = dot(input, matrix.values, row * matrix.cols);
 }
 
-function runExpert(expert: ExpertWeights, input: Float32Array, activation: Activation): Float32Array {
+function runExpert(
+  expert: ExpertWeights,
+  input: Float32Array,
+  op: Extract<Op, { op: "experts" }>,
+): Float32Array {
   const inner = expert.down.cols;
   const gateUp = new Float32Array(2 * inner);
   for (const [matrix, bias, at] of [
@@ -332,7 +327,9 @@ function runExpert(expert: ExpertWeights, input: Float32Array, activation: Activ
   }
   const activated = gateUp
     .slice(0, inner)
-    .map((gate, i) => activateGated(activation, gate, gateUp[inner + i] ?? 0));
+    .map((gate, i) =>
+      activateGated(op.activation, gate, op.isGated === false ? 1 : (gateUp[inner + i] ?? 0)),
+    );
   const output = new Float32Array(expert.down.rows);
   multiply(matrixOf(expert.down), activated, output);
   if (expert.downBias !== undefined) addInto(output, vectorOf(expert.downBias));

@@ -101,8 +101,10 @@ export function shapeOfConfig(config: ModelConfig): ModelShape {
   };
   for (const op of program.ops) {
     // All experts of a layer have one shape.
-    if (op.op === "experts") add(op.experts[0], op.experts.length, true);
-    else add(op, 1, false);
+    if (op.op === "experts") {
+      add(op.experts[0], op.experts.length, true);
+      add([op.selectionBias], 1, false);
+    } else add(op, 1, false);
     if (op.op !== "attention") continue;
     // An encoder's layers take turns in the cache.
     const isKept = config.encoder === undefined || attention.length === 0;
