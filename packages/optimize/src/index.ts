@@ -67,3 +67,5 @@ export type { Finding, FindingKind, Quote } from "./errors/finding.js";
 export { type FindingLimits, findingsOfSpan } from "./errors/findings-of-span.js";
 export { issueText } from "./errors/issue-text.js";
 export { proposeFix, renderPatch, type ServePatch, type ServeSettings } from "./errors/propose-fix.js";
+export { type CandidateResult } from "./search/journal-rows.js";
+export { CandidateScorer } from "./search/scorer.js";
