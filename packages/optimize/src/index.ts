@@ -45,3 +45,5 @@ export { type JudgeDrift, judgeDrift } from "./author/judge-drift.js";
 export { bareEvaluator, writeEvaluator } from "./author/write-evaluator.js";
 export { Budget } from "./search/budget.js";
 export { TeacherDesk } from "./search/teacher.js";
+export { type CandidateResult } from "./search/journal-rows.js";
+export { CandidateScorer } from "./search/scorer.js";
