@@ -90,6 +90,14 @@ export const commandTree: CommandGroup = {
           "measure a judge against people's labels",
           () => import("./commands/eval-calibrate.js"),
         ),
+        author: leaf(
+          "write an evaluator from a sentence, and hold it against labels",
+          () => import("./commands/eval-author.js"),
+        ),
+        improve: leaf(
+          "retune an evaluator by labels, kept only where held-out labels show it to be better; watch its judge for drift",
+          () => import("./commands/eval-improve.js"),
+        ),
         distil: leaf(
           "imitate a judge by a small classifier that saves most of its calls, with a certified agreement",
           () => import("./commands/eval-distil.js"),

@@ -27,3 +27,23 @@ export {
   type DistilEvaluatorOptions,
   type DistilledEvaluator,
 } from "./distil/distil-evaluator.js";
+export {
+  type AuthoredEvaluator,
+  authoredEvaluatorText,
+  type MeasuredAgreement,
+  parseAuthoredEvaluator,
+  runnableEvaluator,
+} from "./author/authored-evaluator.js";
+export { chooseForLabels, type HumanLabel, labelLine, parseLabels } from "./author/choose-labels.js";
+export {
+  improveEvaluator,
+  type Improvement,
+  type LabelledSample,
+  judgedValues,
+} from "./author/improve-evaluator.js";
+export { type JudgeDrift, judgeDrift } from "./author/judge-drift.js";
+export { bareEvaluator, writeEvaluator } from "./author/write-evaluator.js";
+export { Budget } from "./search/budget.js";
+export { TeacherDesk } from "./search/teacher.js";
+export { type CandidateResult } from "./search/journal-rows.js";
+export { CandidateScorer } from "./search/scorer.js";

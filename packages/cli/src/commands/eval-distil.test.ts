@@ -44,7 +44,11 @@ function embeddingOf(text: string): readonly number[] {
 
 const openings = ["yes please", "no", "no thanks", "please go now", "go", "yes thanks please", "now"];
 
-async function cases(name: string, count: number, keep = (_: string): boolean => true): Promise<string> {
+async function cases(
+  name: string,
+  count: number,
+  keep: (output: string) => boolean = () => true,
+): Promise<string> {
   const path = join(folder, name);
   const rows = Array.from({ length: count }, (_, index) => ({
     id: `case-${index}`,

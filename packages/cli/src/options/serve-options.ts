@@ -146,13 +146,13 @@ export function loadOptionsOf(options: ServeOptions): LoadOptions {
 
 /** Configuration of the server, with what the file of `--tenants` holds; `defaultNames` are used if no name was given. */
 export function serverConfigOf(
-  { tenants: _, ...options }: ServeOptions,
+  options: ServeOptions,
   defaultNames: readonly string[],
   tenants: TenantSettings = serverOptions.tenants.default,
 ): OptionsOf<typeof serverOptions> {
   const { servedModelNames, tenantFrom, kvCacheDtype, enablePrefixCaching } = options;
   return {
-    ...pickOptions(serverOptions, options),
+    ...pickOptions(serverOptions, { ...options, tenants }),
     servedModelNames: servedModelNames.length === 0 ? defaultNames : servedModelNames,
     tenants: tenantFrom === undefined ? tenants : { ...tenants, tenantFrom },
     // Labels of `vllm:cache_config_info` beside the number and size of blocks.

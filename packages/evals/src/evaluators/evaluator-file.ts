@@ -39,7 +39,7 @@ export function readEvaluatorFile(path: string): EvaluatorSpec {
 export function withEvaluatorFiles(specs: readonly unknown[], folder: string): unknown[] {
   return specs.map((spec) => {
     if (!isRecord(spec) || typeof spec["file"] !== "string") return spec;
-    const { file, ...own } = spec;
-    return { ...readEvaluatorFile(resolve(folder, file as string)), ...own };
+    const { file, ...own } = spec as Readonly<Record<string, unknown>> & { readonly file: string };
+    return { ...readEvaluatorFile(resolve(folder, file)), ...own };
   });
 }

@@ -11,7 +11,7 @@ export interface TargetState {
   readonly outstanding: number;
   /** Tokens that its calls under way may still have to compute. */
   readonly outstandingTokens: number;
-  /** Measured percentile of the time to first byte; undefined before the first answer. */
+  /** Measured percentile of the time to first byte; undefined before the first answer, and where no strategy asks for it. */
   readonly firstByteMs: number | undefined;
   readonly price: ModelPrice | undefined;
   /** Prompt tokens that its prefix cache is expected to have; undefined where nobody counts. */

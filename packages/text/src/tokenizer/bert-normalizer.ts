@@ -1,4 +1,5 @@
 import { CharacterSet } from "../regex/character-set.js";
+import { normalizeUnicode } from "./unicode-normalization.js";
 
 /** What BERT's normaliser does beside lower case. Source: Hugging Face's tokenizers, normalizers/bert.rs. */
 export interface BertNormalization {
@@ -24,7 +25,7 @@ export function normalizeForBert(text: string, steps: BertNormalization): string
       ideographs.has(code) ? ` ${character} ` : character,
     );
   if (steps.stripAccents)
-    result = mapCharacters(result.normalize("NFD"), (character, code) =>
+    result = mapCharacters(normalizeUnicode(result, "NFD"), (character, code) =>
       accents.has(code) ? "" : character,
     );
   return result;
