@@ -97,7 +97,8 @@ export function simulateCluster(simulation: ClusterSimulation): ClusterOutcome {
   };
   const byName = new Map<string, SimulatedReplica>();
   const serveQueue = (): void => {
-    while (numFree > 0 && queueStart < queue.length) {
+    for (let waiting = queue.length - queueStart; waiting > 0; waiting -= 1) {
+      if (numFree === 0) break;
       const next = queue[queueStart];
       queueStart += 1;
       if (next === undefined) break;
