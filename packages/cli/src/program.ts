@@ -54,6 +54,10 @@ export const commandTree: CommandGroup = {
       "run deployments of many replicas behind one gateway: health, autoscaling, rolling updates",
       () => import("./commands/cluster.js"),
     ),
+    simulate: leaf(
+      "a deployment under a load in virtual time: cost, objective and knee",
+      () => import("./commands/simulate.js"),
+    ),
     plan: leaf(
       "what serving a model takes: bytes by format, sequences that fit, roofline speeds, cost",
       () => import("./commands/plan.js"),
