@@ -17,6 +17,7 @@ import { GatewayMetrics } from "../ledger/gateway-metrics.js";
 import { GatewaySpans } from "../ledger/gateway-spans.js";
 import type { AnswerWriting } from "../relay/send-whole.js";
 import { sendFailure } from "../relay/send-whole.js";
+import type { TargetPool } from "../routing/target-pool.js";
 import { openStore } from "../store/store-config.js";
 import { runCall } from "./run-call.js";
 import { GatewayRuntime } from "./runtime.js";
@@ -24,6 +25,8 @@ import { makeSideCall } from "./side-call.js";
 
 export interface GatewayOptions {
   readonly config: GatewayConfig;
+  /** Targets that come and go, by the names that routes give them; their owner closes them. */
+  readonly pools?: ReadonlyMap<string, TargetPool>;
   /** From 0 to below 1; default Math.random. */
   readonly random?: () => number;
 }
@@ -46,6 +49,7 @@ export class Gateway {
   readonly #retiring = new Set<Promise<void>>();
   readonly #idle = new Set<() => void>();
   readonly #sweep: NodeJS.Timeout;
+  readonly #pools: ReadonlyMap<string, TargetPool>;
   readonly metrics: GatewayMetrics;
   #isDraining = false;
 
@@ -54,15 +58,17 @@ export class Gateway {
     log: AccessLog,
     spans: GatewaySpans,
     context: StageContext,
+    pools: ReadonlyMap<string, TargetPool>,
     bind: (gateway: Gateway) => void,
   ) {
     this.#runtime = runtime;
     this.#log = log;
     this.#spans = spans;
     this.#context = context;
+    this.#pools = pools;
     this.#random = context.random;
     this.metrics = new GatewayMetrics(
-      () => this.#runtime.targets.values(),
+      () => this.#runtime.router.everyTarget(),
       () => this.#open.all.length,
       context.nowMs,
     );
@@ -71,7 +77,7 @@ export class Gateway {
   }
 
   /** Throws `invalid_option` for what only shows when it is opened: a log that cannot be written, a folder without a tokenizer. */
-  static async open({ config, random = Math.random }: GatewayOptions): Promise<Gateway> {
+  static async open({ config, pools = new Map(), random = Math.random }: GatewayOptions): Promise<Gateway> {
     const log = new AccessLog(config.access_log);
     const store = await openStore(config.store, nowMs);
     let gateway: Gateway | undefined;
@@ -80,14 +86,16 @@ export class Gateway {
       random,
       store,
       call: (call) => makeSideCall(call, gateway?.runtime, nowMs),
-      priceOf: (target, model) => gateway?.runtime.targets.get(target)?.priceOf(model),
+      priceOf: (target, model) => gateway?.runtime.router.target(target)?.priceOf(model),
       log: (level, event, fields) => log.add({ time: new Date().toISOString(), level, event, ...fields }),
     };
-    const runtime = await GatewayRuntime.open(config, context, undefined).catch(async (thrown: unknown) => {
-      await store.close();
-      throw thrown;
-    });
-    return new Gateway(runtime, log, new GatewaySpans(config.tracing), context, (made) => {
+    const runtime = await GatewayRuntime.open(config, context, undefined, pools).catch(
+      async (thrown: unknown) => {
+        await store.close();
+        throw thrown;
+      },
+    );
+    return new Gateway(runtime, log, new GatewaySpans(config.tracing), context, pools, (made) => {
       gateway = made;
     });
   }
@@ -116,7 +124,7 @@ export class Gateway {
         },
       );
     try {
-      const next = await GatewayRuntime.open(config, this.#context, before);
+      const next = await GatewayRuntime.open(config, this.#context, before, this.#pools);
       this.#runtime = next;
       this.metrics.reloaded("ok");
       const retired = before.retire(next).finally(() => this.#retiring.delete(retired));

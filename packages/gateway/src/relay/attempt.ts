@@ -10,7 +10,7 @@ import {
 } from "@octavo/protocol";
 import { type AttemptReason, type AttemptRecord, beginAttempt } from "../exchange/ledger-entry.js";
 import type { StreamPart, StreamReader, WireCall } from "../families/family.js";
-import { dollarsOf, type LiveTarget } from "../targets/live-target.js";
+import { dollarsOf, type LiveTarget, type DrainableCall } from "../targets/live-target.js";
 import { usageOfAnswer } from "./answer-usage.js";
 import { UpstreamCall, type UpstreamTimeouts } from "./upstream-call.js";
 
@@ -27,6 +27,8 @@ export interface AttemptOptions {
   readonly elapsedMs: () => number;
   readonly nowMs: () => number;
   readonly predictedCachedTokens: number | undefined;
+  /** That it may have to compute, prompt and output. */
+  readonly expectedTokens: number;
   /** Names and values in turn. */
   readonly traceHeaders: readonly string[];
 }
@@ -46,7 +48,7 @@ export type AttemptStart =
 const maxWaitingChunks = 32;
 
 /** One call of one target: knows when the answer has begun, hands over its parts, and keeps the target's account. */
-export class TargetAttempt {
+export class TargetAttempt implements DrainableCall {
   readonly record: AttemptRecord;
   readonly target: LiveTarget;
   readonly model: string;
@@ -91,7 +93,7 @@ export class TargetAttempt {
     const wire = target.family.request(call);
     const headers = target.headersFor(wire, options.nowMs());
     headers.push(...options.traceHeaders);
-    target.outstanding += 1;
+    target.begin(this);
     target.breaker.begin(options.nowMs());
     this.#upstream = new UpstreamCall(
       target,
@@ -123,6 +125,20 @@ export class TargetAttempt {
     this.#failure = new OctavoError("request_cancelled", "the attempt was cancelled");
     this.#reject(this.#failure);
     this.#wake?.();
+  }
+
+  get tokens(): number {
+    return this.#options.expectedTokens;
+  }
+
+  canMove(): boolean {
+    return this.#options.call.isStream && !this.#hasBegun;
+  }
+
+  moveOn(): void {
+    this.#upstream.cancel();
+    const error = new OctavoError("target_failed", "the target is leaving");
+    this.#fail(this.#hasBegun ? interrupted(error) : error);
   }
 
   /** The next parts of a stream; undefined after its proper end. Throws what ended it otherwise. */
@@ -289,7 +305,7 @@ export class TargetAttempt {
     record.outcome = outcome;
     record.endedMs = this.#options.elapsedMs();
     if (record.usage !== undefined) record.costUsd = dollarsOf(target.priceOf(this.model), record.usage);
-    target.outstanding -= 1;
+    target.end(this);
   }
 }
 

@@ -9,6 +9,8 @@ import type { AttemptBudget } from "./attempt-budget.js";
 export interface ObtainOptions {
   /** Targets in the order in which they are to be asked; the iterator is shared by all attempts of an exchange. */
   readonly planned: readonly PlannedAttempt[];
+  /** Plans again, before each attempt but the first: where targets come and go. May wait until one takes calls. */
+  readonly replan?: (() => Promise<readonly PlannedAttempt[]>) | undefined;
   readonly maxAttempts: number;
   /** A later target is asked if the first byte takes longer than this. */
   readonly latencyThresholdMs: number | undefined;
@@ -56,11 +58,14 @@ const backoffMs = 50;
 export class AnswerSource {
   readonly #options: ObtainOptions;
   readonly #open = new Set<TargetAttempt>();
+  readonly #asked = new Set<string>();
+  #planned: readonly PlannedAttempt[];
   #numAttempts = 0;
   #place = 0;
 
   constructor(options: ObtainOptions) {
     this.#options = options;
+    this.#planned = options.planned;
   }
 
   /** Cancels what still runs. */
@@ -71,8 +76,7 @@ export class AnswerSource {
 
   /** Whether another attempt could be made. */
   get hasMore(): boolean {
-    const { planned, maxAttempts } = this.#options;
-    return this.#numAttempts < maxAttempts && planned.length > 0;
+    return this.#numAttempts < this.#options.maxAttempts && this.#planned.length > 0;
   }
 
   /** Throws the last attempt's error, or `no_target` where none is left to ask. */
@@ -108,9 +112,11 @@ export class AnswerSource {
     reason: AttemptReason | undefined,
     error: OctavoError | undefined,
   ): Promise<TargetAttempt | undefined> {
-    const { planned, retries, latencyThresholdMs } = this.#options;
+    const { retries, latencyThresholdMs, replan } = this.#options;
     const isExtra = this.#numAttempts > 0;
     if (!this.hasMore) return undefined;
+    if (isExtra && replan !== undefined) this.#follow(await replan());
+    const planned = this.#planned;
     const next = this.#pick(reason);
     const isAgain = this.#place >= planned.length;
     // a wrong answer to this request will not be right the second time
@@ -133,9 +139,18 @@ export class AnswerSource {
     );
   }
 
+  /** Those that have not been asked come first. */
+  #follow(planned: readonly PlannedAttempt[]): void {
+    const isNew = ({ target }: PlannedAttempt): boolean => !this.#asked.has(target);
+    const fresh = planned.filter(isNew);
+    this.#planned = [...fresh, ...planned.filter((one) => !isNew(one))];
+    this.#place = fresh.length === 0 ? planned.length : 0;
+  }
+
   /** The next target in turn, passing over those that cannot continue an answer where that is what is wanted. */
   #pick(reason: AttemptReason | undefined): PlannedAttempt | undefined {
-    const { planned, canContinue } = this.#options;
+    const { canContinue } = this.#options;
+    const planned = this.#planned;
     for (let step = 0; step < planned.length; step += 1) {
       const next = planned[(this.#place + step) % planned.length];
       if (next === undefined || (reason === "resume" && !canContinue(next))) continue;
@@ -147,6 +162,7 @@ export class AnswerSource {
 
   #start(planned: PlannedAttempt, reason: AttemptReason, firstByteMs: number | undefined): TargetAttempt {
     this.#numAttempts += 1;
+    this.#asked.add(planned.target);
     const attempt = this.#options.open(planned, reason, firstByteMs);
     this.#open.add(attempt);
     return attempt;
@@ -155,7 +171,8 @@ export class AnswerSource {
   /** Of the attempt, and of a second one if the first is slow, whichever begins to answer first. */
   async #firstOf(first: TargetAttempt): Promise<Obtained> {
     const obtained = first.ready.then((start) => ({ attempt: first, start }));
-    const { hedgeAfterMs, planned, hedges } = this.#options;
+    const { hedgeAfterMs, hedges } = this.#options;
+    const planned = this.#planned;
     if (hedgeAfterMs === undefined || this.#place >= planned.length) return obtained;
     const timer = new AbortController();
     const slow = sleep(hedgeAfterMs, "slow" as const, { signal: timer.signal }).catch(() => "over" as const);

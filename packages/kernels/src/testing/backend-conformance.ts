@@ -12,6 +12,7 @@ import { rowOpsConformance } from "./conformance/row-ops.js";
 import { samplerStateConformance } from "./conformance/sampler-state.js";
 import { samplingConformance } from "./conformance/sampling.js";
 import { misuseConformance } from "./conformance/misuse.js";
+import { wholeSequencesConformance } from "./conformance/whole-sequences.js";
 
 /** What every backend must do. `open` makes one with so many threads, if it has threads at all. */
 export function backendConformance(name: string, open: (numThreads: number) => Backend): void {
@@ -27,6 +28,7 @@ export function backendConformance(name: string, open: (numThreads: number) => B
     draftsConformance(() => open(2));
     logprobsConformance(() => open(2));
     digestsConformance(() => open(2));
+    wholeSequencesConformance(() => open(2));
     misuseConformance(() => open(1));
   });
 }

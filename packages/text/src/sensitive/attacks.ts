@@ -1,3 +1,4 @@
+import { normalizeUnicode } from "../tokenizer/unicode-normalization.js";
 import type { PatternDetector } from "./detect.js";
 
 /**
@@ -6,8 +7,7 @@ import type { PatternDetector } from "./detect.js";
  */
 export function unmasked(text: string): string {
   if (!mayBeMasked.test(text)) return text;
-  return text
-    .normalize("NFKC")
+  return normalizeUnicode(text, "NFKC")
     .replaceAll(/[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]/g, "")
     .replaceAll(/[ \t\u00a0]+/g, " ");
 }
