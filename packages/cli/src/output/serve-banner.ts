@@ -6,7 +6,7 @@ export interface BannerFacts {
   /** What runs the kernels. */
   readonly backend: Pick<
     LLM["backend"]["info"],
-    "instructionSet" | "features" | "kernelReasons" | "numThreads"
+    "name" | "instructionSet" | "features" | "kernelReasons" | "numThreads"
   >;
   /** Names requests may use; empty means the model's own. */
   readonly names: readonly string[];
@@ -29,7 +29,9 @@ export function serveBanner({ url, model, backend, names, needsKey, faults }: Ba
     "",
     `  Octavo serves ${name} at ${url}/v1`,
     `  context ${model.engine.maxModelLen} tokens, KV cache ${stats.totalBlocks} blocks`,
-    `  ${kernels} kernels on ${backend.numThreads} ${backend.numThreads === 1 ? "thread" : "threads"}`,
+    backend.name === "cpu"
+      ? `  ${kernels} kernels on ${backend.numThreads} ${backend.numThreads === 1 ? "thread" : "threads"}`
+      : `  ${backend.name} kernels on ${kernels}`,
     ...(backend.kernelReasons ?? []).map((reason) => `  ${reason}`),
     ...faults.map((fault) => `  WARNING: ${fault}`),
     "",
