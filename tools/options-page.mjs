@@ -31,7 +31,8 @@ export async function optionsPage() {
     "Every flag of every command, and for `octavo serve` the name that `LLM.load` (load) and `resolveServerConfig` (server) know",
     "it by. This page is written by `node tools/readme.mjs` from the rows that the flags, the library options, their checks and",
     "their defaults derive from. A flag may be given as `--name value` or `--name=value`; counts take vLLM's suffixes (`4k` is",
-    "4000, `4K` is 4096), sizes those of 1024 (`512MiB`, `2g`). Library options are in bytes and milliseconds.",
+    "4000, `4K` is 4096), sizes those of 1024 (`512MiB`, `2g`). Library options are in bytes and milliseconds. `octavo serve` reads",
+    "each from a variable too, `OCTAVO_MAX_MODEL_LEN` for `--max-model-len`, and from the file of `--config`.",
     "",
   ];
   const known = new Map();

@@ -1,15 +1,29 @@
 // Fills the marked parts of documents: snippets from examples, figures from bench/results, the list of checks from their pages;
-// and writes the page of all options.
+// and writes the pages that are derived whole.
 // `--check` fails when they are stale.
 // `<!-- figures NAME ... -->` shows what of these benchmarks has a bound (NAME=TEXT: and TEXT in its name), `<!-- figures -->`
 // everything.
-import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { fail, root } from "./lib/steps.mjs";
+import { libraryPages } from "./library-pages.mjs";
 import { optionsPage } from "./options-page.mjs";
+import { vllmFlagsPage } from "./vllm-flags-page.mjs";
 
-export const filledDocuments = ["README.md", "docs/reference/measurements.md", "docs/guide/checks/README.md"];
+export const filledDocuments = [
+  "README.md",
+  "docs/reference/measurements.md",
+  "docs/guide/checks/README.md",
+  "docs/guide/frameworks.md",
+];
+
+/** Documents that are written whole. */
+export const writtenDocuments = {
+  "docs/reference/options.md": optionsPage,
+  "docs/reference/vllm-flags.md": vllmFlagsPage,
+  ...Object.fromEntries(Object.entries(libraryPages()).map(([path, page]) => [path, () => page])),
+};
 
 export function renderDocument(text) {
   return text
@@ -189,13 +203,13 @@ function table({ benchmark, machine, commit, date, cases }) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const optionsDocument = "docs/reference/options.md";
-  for (const document of [...filledDocuments, optionsDocument]) {
+  for (const document of [...filledDocuments, ...Object.keys(writtenDocuments)]) {
     const path = join(root, document);
     const now = existsSync(path) ? readFileSync(path, "utf8") : "";
-    const wanted = document === optionsDocument ? await optionsPage() : renderDocument(now);
+    const wanted = (await writtenDocuments[document]?.()) ?? renderDocument(now);
     if (now === wanted) continue;
     if (process.argv.includes("--check")) fail(`${document} is stale: run \`node tools/readme.mjs\``);
+    mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, wanted);
   }
 }

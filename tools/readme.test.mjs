@@ -4,8 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import test from "node:test";
 import { filesBelow, root } from "./lib/steps.mjs";
-import { optionsPage } from "./options-page.mjs";
-import { filledDocuments, formatTable, peerTable, renderDocument } from "./readme.mjs";
+import { filledDocuments, formatTable, peerTable, renderDocument, writtenDocuments } from "./readme.mjs";
 
 for (const document of filledDocuments) {
   test(`${document} holds the examples and figures as they are`, () => {
@@ -14,10 +13,11 @@ for (const document of filledDocuments) {
   });
 }
 
-test("the page of options holds the rows as they are", async () => {
-  const page = readFileSync(join(root, "docs/reference/options.md"), "utf8");
-  assert.equal(page, await optionsPage(), "run `node tools/readme.mjs`");
-});
+for (const [document, page] of Object.entries(writtenDocuments)) {
+  test(`${document} is derived from the rows as they are`, async () => {
+    assert.equal(readFileSync(join(root, document), "utf8"), await page(), "run `node tools/readme.mjs`");
+  });
+}
 
 test("links between documents and files lead somewhere", () => {
   const documents = [

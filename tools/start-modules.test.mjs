@@ -73,7 +73,7 @@ test("what is read while weights are packed needs no package of others", () => {
 });
 
 test("octavo serve reads what it needs to load a model, and the rest of the server while weights are packed", () => {
-  const { modules } = reachedFrom("packages/cli/dist/commands/serve.js");
+  const { modules } = reachedFrom("packages/cli/dist/serve/run-serve.js");
   assert.ok(modules.includes("packages/server/dist/config.js"), "flags are checked before");
   for (const folder of ["routes", "generation", "metering", "service"])
     assert.deepEqual(
@@ -91,4 +91,14 @@ test("octavo serve reads what it needs to load a model, and the rest of the serv
     assert.deepEqual(within(modules, later), [], `${later} can wait until weights are packed`);
   const others = modules.length - within(modules, "artifacts/families").length;
   assert.ok(others < 240, `${others} modules beside the families`);
+});
+
+test("octavo --version and --help read the tree of commands, and octavo serve --help its options", () => {
+  const main = reachedFrom("packages/cli/dist/main.js");
+  assert.deepEqual(main.packages, ["commander"]);
+  assert.ok(main.modules.length < 12, `${main.modules.length} modules for --version`);
+  const serve = reachedFrom("packages/cli/dist/commands/serve.js");
+  assert.deepEqual(serve.packages, ["commander"]);
+  assert.ok(serve.modules.includes("packages/server/dist/config.js"), "the walk finds the options");
+  assert.ok(serve.modules.length < 35, `${serve.modules.length} modules for serve --help`);
 });

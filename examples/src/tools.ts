@@ -14,6 +14,10 @@ const question = [{ role: "user", content: "What is the weather in Paris?" }];
 const { messages } = await llm.chat(question, { tools: [weather], temperature: 0, maxTokens: 80 });
 for (const message of messages) process.stdout.write(`${JSON.stringify(message)}\n`);
 
-const person = z.object({ name: z.string().max(20), age: z.number().int().max(120) });
-const { object } = await llm.object(person, "Alice is 30 years old. Answer as JSON.", { temperature: 0 });
+const person = z.object({ name: z.string(), age: z.int() });
+const { type, properties, required } = z.toJSONSchema(person);
+const task = "Read the passage and fill in this JSON schema. Answer with JSON only.";
+const schema = JSON.stringify({ type, properties, required });
+const passage = `${task}\n\nPassage: Alice is 30 years old.\n\nSchema: ${schema}`;
+const { object } = await llm.object(person, passage, { temperature: 0 });
 process.stdout.write(`${object.name} is ${object.age}\n`);

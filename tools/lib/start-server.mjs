@@ -11,8 +11,9 @@ export function startServer(
 ) {
   return new Promise((resolve, reject) => {
     const [program, ...first] = command;
-    const child = spawn(program, [...first, ...args], { cwd, env, stdio: ["ignore", "pipe", "inherit"] });
+    const child = spawn(program, [...first, ...args], { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
     let output = "";
+    let ready = false;
     // a script that fails must not leave its server behind
     const end = () => child.kill();
     process.once("exit", end);
@@ -22,10 +23,13 @@ export function startServer(
     child.on("close", (code) =>
       reject(new Error(`the server ended with ${code} before it answered:\n${output}`)),
     );
-    child.stdout.on("data", (chunk) => {
+    child.stdout.on("data", (chunk) => (output += chunk));
+    child.stderr.on("data", (chunk) => {
       output += chunk;
+      if (ready) process.stderr.write(chunk);
       const url = /serves \S+ at (http:\/\/\S+?)\/v1\b/.exec(output)?.[1];
-      if (!url || !/\ncurl /.test(output)) return;
+      if (ready || !url || !/\ncurl /.test(output)) return;
+      ready = true;
       resolve({
         url,
         output: () => output,

@@ -6,12 +6,16 @@ import {
   type ResolvedOptions,
 } from "@octavo/protocol/options";
 import { Command, InvalidArgumentError, Option } from "commander";
+import { oppositeOf } from "./options/flag-names.js";
+import { type Given, type OptionSources, valuesOf } from "./options/option-sources.js";
 
 /** A command: arguments, options and action. */
 export interface CommandSpec<Rows extends OptionRows = OptionRows> {
   /** Help by argument, which is written as commander has it: `<model>`, `[model]`. */
   readonly arguments?: Readonly<Record<string, string>>;
   readonly options: Rows;
+  /** Where options come from beside flags. */
+  readonly sources?: OptionSources;
   run(options: ResolvedOptions<Rows>, ...args: string[]): Promise<void>;
 }
 
@@ -29,16 +33,89 @@ export function applySpec(
   wrap: (action: CommandAction) => CommandAction = (action) => action,
 ): void {
   for (const [syntax, help] of Object.entries(spec.arguments ?? {})) command.argument(syntax, help);
-  for (const row of Object.values(spec.options)) for (const option of flagsOf(row)) command.addOption(option);
+  addFlags(command, spec);
   const action = wrap((options, ...args) => spec.run(options, ...args));
   command.action(async (...given: unknown[]) => {
     const args = given.slice(0, -2).filter((arg) => typeof arg === "string");
-    await action(readOptions(command, spec.options), ...args);
+    const { values, notes } = await readOptions(command, spec);
+    for (const note of notes) process.stderr.write(`octavo: ${note}\n`);
+    await action(values, ...args);
   });
+}
+
+/**
+ * The options that a command line gives together with file and environment as they are now, for commands that read them again.
+ * @throws OctavoError `invalid_option`
+ */
+export async function readAgain<Rows extends OptionRows>(
+  spec: CommandSpec<Rows>,
+  args: readonly string[],
+): Promise<ResolvedOptions<Rows>> {
+  return (await readOptions(parseApart(spec, args), spec)).values as ResolvedOptions<Rows>;
+}
+
+function addFlags(command: Command, { options, sources }: CommandSpec): void {
+  if (command instanceof OctavoCommand) command.translate = sources?.translate;
+  for (const row of Object.values(options)) for (const option of flagsOf(row)) command.addOption(option);
+}
+
+/** A command line that is not this process's; what is wrong in it is thrown. */
+function parseApart(spec: CommandSpec, args: readonly string[]): OctavoCommand {
+  const command = new OctavoCommand().exitOverride().allowExcessArguments();
+  command.configureOutput({ outputError: () => undefined, writeErr: () => undefined });
+  addFlags(command, spec);
+  try {
+    return command.parse(args, { from: "user" });
+  } catch (thrown) {
+    if (thrown instanceof OctavoError) throw thrown;
+    const { message } = OctavoError.from(thrown);
+    throw new OctavoError("invalid_option", message.replace(/^error: /, ""), { cause: thrown });
+  }
+}
+
+async function readOptions(
+  command: Command,
+  spec: CommandSpec,
+): Promise<{ readonly values: Readonly<Record<string, unknown>>; readonly notes: readonly string[] }> {
+  const { options: rows, sources } = spec;
+  const given = givenBy(command, rows);
+  const own = command instanceof OctavoCommand ? command.notes : [];
+  return valuesOf(rows, given, sources, own, async (path, args) => {
+    try {
+      const file = parseApart(spec, args);
+      return { given: givenBy(file, rows), notes: file.notes };
+    } catch (thrown) {
+      const { message } = OctavoError.from(thrown);
+      throw new OctavoError("invalid_option", `${path}: ${message}`, { cause: thrown });
+    }
+  });
+}
+
+/** The values of the flags that were given. */
+function givenBy(command: Command, rows: OptionRows): Given {
+  return Object.fromEntries(
+    Object.entries(rows).flatMap(([key, row]) =>
+      flagsOf(row)
+        .filter((option) => command.getOptionValueSource(option.attributeName()) === "cli")
+        .slice(0, 1)
+        .map((option) => {
+          const value: unknown = command.getOptionValue(option.attributeName());
+          return [
+            key,
+            row.turnsOff === true && option.long?.startsWith("--no-") !== true ? value !== true : value,
+          ];
+        }),
+    ),
+  );
 }
 
 /** A commander command whose errors carry a code, as those of the libraries do, and which never takes a flag for the value of the one before it. */
 export class OctavoCommand extends Command {
+  /** Puts its arguments in terms of its flags. */
+  translate: OptionSources["translate"] | undefined;
+  /** What that left out. */
+  notes: readonly string[] = [];
+
   constructor(name?: string) {
     super(name);
     this.configureOutput({
@@ -50,7 +127,9 @@ export class OctavoCommand extends Command {
     return new OctavoCommand(name);
   }
 
-  override parseOptions(args: string[]): ReturnType<Command["parseOptions"]> {
+  override parseOptions(written: string[]): ReturnType<Command["parseOptions"]> {
+    const { args, notes } = this.translate?.(written) ?? { args: written, notes: [] };
+    this.notes = notes;
     const end = args.indexOf("--");
     for (const [index, arg] of args.slice(0, end === -1 ? undefined : end).entries()) {
       const option = this.options.find(({ long, required }) => required && long === arg);
@@ -58,7 +137,7 @@ export class OctavoCommand extends Command {
       if (option !== undefined && this.options.some(({ long }) => long === next))
         this.error(`error: option '${option.flags}' argument missing`);
     }
-    return super.parseOptions(args);
+    return super.parseOptions([...args]);
   }
 }
 
@@ -90,6 +169,10 @@ function flagsOf(row: OptionRow): readonly Option[] {
     make(flag.replace("[no-]", ""), helpOf(row)),
     ...aliases.map((alias) => make(flag.replace(name, alias), `another name of ${name}`)),
     ...(flag.includes("[no-]") ? [make(flag.replace("[no-]", "no-"), "turn it off")] : []),
+    // other switches have an opposite too, for what a file or the environment turned on
+    ...(isSwitch && !flag.includes("[no-]")
+      ? [flag, ...aliases].map((written) => make(oppositeOf(written), "").hideHelp())
+      : []),
   ];
 }
 
@@ -100,29 +183,4 @@ function parsed({ type }: OptionRow, text: string, earlier: unknown): unknown {
   } catch (thrown) {
     throw new InvalidArgumentError(`${OctavoError.from(thrown).message}.`);
   }
-}
-
-/** Values from flags, else from the environment, else defaults. */
-function readOptions(command: Command, rows: OptionRows): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(
-    Object.entries(rows).map(([key, row]) => {
-      for (const option of flagsOf(row)) {
-        const name = option.attributeName();
-        if (command.getOptionValueSource(name) !== "cli") continue;
-        return [key, row.turnsOff === true ? false : command.getOptionValue(name)];
-      }
-      return [key, fromEnvironment(row) ?? row.default];
-    }),
-  );
-}
-
-function fromEnvironment({ environment = [], type }: OptionRow): unknown {
-  const name = environment.find((variable) => process.env[variable] !== undefined);
-  const text = name === undefined ? undefined : process.env[name];
-  if (text === undefined) return undefined;
-  if (type.isList !== true) return type.parse(text, undefined);
-  const items = text.split(",").map((item) => item.trim());
-  return items
-    .filter((item) => item !== "")
-    .reduce<unknown>((earlier, item) => type.parse(item, earlier), []);
 }

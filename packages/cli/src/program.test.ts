@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -157,7 +156,8 @@ test("a run that is interrupted ends with what shells call it, and says how to g
 test("a signal that comes with the banner, and output that nobody reads, end it in order", async () => {
   const model = fileURLToPath(new URL("../../artifacts/fixtures/models/checkpoints/llama3", import.meta.url));
   const { child, ended } = startOctavo(["serve", model, "--port", "0", "--threads", "1"]);
-  await once(child.stdout, "data");
+  for await (const text of child.stderr.iterator({ destroyOnReturn: false }))
+    if (String(text).includes("Octavo serves")) break;
   child.stdout.destroy();
   child.stderr.destroy();
   child.kill("SIGTERM");

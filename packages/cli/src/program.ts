@@ -50,6 +50,10 @@ export const commandTree: CommandGroup = {
       "route, protect and account for calls in front of any number of servers",
       () => import("./commands/gateway.js"),
     ),
+    cluster: leaf(
+      "run deployments of many replicas behind one gateway: health, autoscaling, rolling updates",
+      () => import("./commands/cluster.js"),
+    ),
     plan: leaf(
       "what serving a model takes: bytes by format, sequences that fit, roofline speeds, cost",
       () => import("./commands/plan.js"),
@@ -58,6 +62,10 @@ export const commandTree: CommandGroup = {
     compare: leaf(
       "run two artifacts of one model over the same tokens and report what the second one changes",
       () => import("./commands/compare.js"),
+    ),
+    optimize: leaf(
+      "better prompts, examples and descriptions for the model that serves, judged on held-out cases",
+      () => import("./commands/optimize.js"),
     ),
     eval: {
       summary: "evaluate what ships: answers, serving, and whether to release",
@@ -77,6 +85,18 @@ export const commandTree: CommandGroup = {
         calibrate: leaf(
           "measure a judge against people's labels",
           () => import("./commands/eval-calibrate.js"),
+        ),
+        author: leaf(
+          "write an evaluator from a sentence, and hold it against labels",
+          () => import("./commands/eval-author.js"),
+        ),
+        improve: leaf(
+          "retune an evaluator by labels, kept only where held-out labels show it to be better; watch its judge for drift",
+          () => import("./commands/eval-improve.js"),
+        ),
+        distil: leaf(
+          "imitate a judge by a small classifier that saves most of its calls, with a certified agreement",
+          () => import("./commands/eval-distil.js"),
         ),
         certify: leaf(
           "compare the logits of each token, bit by bit: alone, cached, in batches, preempted, recomputed",

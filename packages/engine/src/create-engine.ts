@@ -10,6 +10,7 @@ import type {
 import type { EvidenceLog } from "./evidence/evidence-log.js";
 import type { FaultInjector } from "./faults/fault-injector.js";
 import { tokenizeBadWords } from "./sampling/bad-words.js";
+import { seedSource } from "./sampling/seeds.js";
 import { defaultAccount } from "./scheduler/account.js";
 import { GrammarCompiler } from "@octavo/text/structured/grammar-compiler";
 import type { Grammar, GrammarSpec } from "@octavo/text/structured/grammar";
@@ -70,6 +71,7 @@ class StepEngine implements RunningEngine {
       maxModelLen: options.maxModelLen,
       eosTokenIds: new Set(options.eosTokenIds),
       stopAutomatonOf: oncePerList((stops) => new StopAutomaton(stops)),
+      nextSeed: seedSource(options.seed),
       badWordsOf: oncePerList((words) => tokenizeBadWords(words, options.tokenizer)),
       observers,
       evidence,
@@ -137,7 +139,8 @@ class StepEngine implements RunningEngine {
     this.#checkOpen();
     checkEmbeddingRequest(request, this.#limits);
     this.#makeRoom(request);
-    const task = new EmbeddingTask(request, this.#numRequests, this.#options.hiddenSize, this.evidence);
+    const { hiddenSize, rowSize = hiddenSize, poolsRows = false } = this.#options;
+    const task = new EmbeddingTask(request, this.#numRequests, { rowSize, poolsRows }, this.evidence);
     this.#add(task, signal);
     return task.result;
   }

@@ -19,6 +19,8 @@ export interface LanguageModel extends AsyncDisposable {
    * `cpu avx512 avx512_bf16 weights:bf16 kv:bf16`. Bits are promised between processes that name the same.
    */
   readonly numerics: string;
+  /** Names the artifact by its content; absent where there are no files. */
+  artifactDigest?(): Promise<string>;
   readonly generation: GenerationDefaults;
   /** Undefined when the checkpoint has none; chat then needs `--chat-template`. */
   readonly chatTemplate: ChatTemplate | undefined;

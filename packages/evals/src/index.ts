@@ -7,6 +7,7 @@ export * from "./datasets/index.js";
 export * from "./evaluators/index.js";
 export * from "./gate/index.js";
 export * from "./generators/index.js";
+export { Journal, journalKey } from "./journal/journal.js";
 export * from "./judges/index.js";
 export { renderJunit } from "./outputs/junit.js";
 export { renderMarkdown } from "./outputs/markdown.js";

@@ -34,6 +34,11 @@ const avx512 = "-mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni";
 
 /** Flags by file suffix, longest match first; a file for another processor or system is left out. */
 const variants = [
+  {
+    suffix: ".avx512amx.cpp",
+    arch: "x64",
+    flags: `${avx512} -mamx-tile -mamx-int8 -mfma -mf16c -mavx2`.split(" "),
+  },
   { suffix: ".avx512bf16.cpp", arch: "x64", flags: `${avx512} -mavx512bf16 -mfma -mf16c -mavx2`.split(" ") },
   { suffix: ".avx512.cpp", arch: "x64", flags: `${avx512} -mfma -mf16c -mavx2`.split(" ") },
   { suffix: ".avx2.cpp", arch: "x64", flags: ["-mavx2", "-mfma", "-mf16c"] },

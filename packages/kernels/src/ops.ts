@@ -24,11 +24,20 @@ export interface RopeSpec {
  * Of the gate, which then multiplies up. `clamped_swiglu` is GPT-OSS's: g sigmoid(1.702 g) (u + 1) with g = min(gate, 7) and u = up
  * within [-7, 7].
  */
-export type Activation = "silu" | "gelu" | "gelu_tanh" | "clamped_swiglu" | "sigmoid" | "identity";
+export type Activation =
+  | "silu"
+  | "gelu"
+  | "gelu_tanh"
+  | "clamped_swiglu"
+  | "sigmoid"
+  | "identity"
+  | "relu_squared"
+  | "tanh"
+  | "relu";
 
 export type PlainActivation = Exclude<Activation, "clamped_swiglu">;
 
-/** One expert's gated MLP. `gate` and `up` are `[inner, hidden]`; without `up`, `gate` is a stack of the two, gate above up. */
+/** One expert's MLP. `gate` and `up` are `[inner, hidden]`; without `up`, `gate` is a stack of the two, gate above up. */
 export interface ExpertWeights {
   readonly gate: Matrix;
   readonly up?: Matrix;
@@ -41,14 +50,23 @@ export interface ExpertWeights {
 
 /** One instruction. Rows run over the step's tokens until `gather`, then over its output rows. */
 export type Op =
-  | { readonly op: "embedding"; readonly weight: Matrix; readonly out: BufferRef; readonly scale?: number }
+  | {
+      readonly op: "embedding";
+      readonly weight: Matrix;
+      readonly out: BufferRef;
+      readonly scale?: number;
+      /** Which number of a token, with `offset` added, is its row of the weight; default its id. */
+      readonly of?: "position" | "type";
+      /** Default 0. */
+      readonly offset?: number;
+    }
   | {
       readonly op: "rms_norm";
       readonly in: BufferRef;
       readonly weight: Vector;
       readonly out: BufferRef;
       readonly eps: number;
-      /** Normalise each run of this many columns on its own (per-head q/k norm); default the whole width. */
+      /** Normalise each run of this many columns on its own (per-head q/k norm); default the whole width. The weight is a run's, or all. */
       readonly groupSize?: number;
       /** First add `in` into this buffer, then normalise the sum (the residual stream). */
       readonly residual?: BufferRef;
@@ -90,6 +108,11 @@ export type Op =
       readonly scale: number;
       /** A token sees itself and the `slidingWindow - 1` before it. */
       readonly slidingWindow?: number;
+      /**
+       * A token sees as many tokens after itself, too, of those that its sequence has after the step. The same bits under any schedule
+       * then need a step to hold the whole sequence.
+       */
+      readonly lookAhead?: number;
       /** cap * tanh(score / cap). */
       readonly softCap?: number;
       /** One per head: a score that joins each row's softmax and takes nothing from any value (attention sinks). */
@@ -108,6 +131,7 @@ export type Op =
       /**
        * A mixture of experts. A row goes to the `topK` experts with the highest scores (the lower index where scores are equal);
        * out = sum over them, in ascending order, of weight * down(activation(gate(in)) * up(in)).
+       * A score becomes an expert's weight by a softmax or, with `scoring`, by the logistic sigmoid.
        */
       readonly op: "experts";
       readonly in: BufferRef;
@@ -116,9 +140,18 @@ export type Op =
       readonly out: BufferRef;
       readonly experts: readonly ExpertWeights[];
       readonly topK: number;
-      /** What the softmax that gives the weights runs over: the chosen experts' scores, so that the weights add up to 1, or all. */
+      /** What the weights add up to 1 over: the chosen experts, or all. Sigmoids of all experts are left as they are. */
       readonly softmaxOver: "chosen" | "all";
+      readonly scoring?: "sigmoid";
+      /** One per expert: added to softmax or sigmoid for the choice alone (DeepSeek V3). */
+      readonly selectionBias?: Vector;
+      /** Experts in groups of equal size, of which only the best take part: by their best expert, or the sum of their best two. */
+      readonly groups?: { readonly count: number; readonly chosen: number; readonly by: "best" | "two_best" };
+      /** Multiplies the weights; default 1. */
+      readonly weightScale?: number;
       readonly activation: Activation;
+      /** False for experts whose activation multiplies nothing: `gate` alone stands before `down`. */
+      readonly isGated?: false;
     }
   /** Multiplies `on` by the logistic sigmoid of `in`, which is one column wide. */
   | { readonly op: "sigmoid_gate"; readonly in: BufferRef; readonly on: BufferRef }
@@ -153,7 +186,7 @@ export type Op =
   /** Bounds every value to [-limit, limit]. */
   | { readonly op: "clamp"; readonly on: BufferRef; readonly limit: number }
   | {
-      /** Keeps the rows named by the plan's `outputTokens`; later ops run on those alone. */
+      /** Keeps the rows named by the plan's `outputTokens`, pooled where an output row says so; later ops run on those alone. */
       readonly op: "gather";
       readonly in: BufferRef;
       readonly out: BufferRef;
@@ -228,8 +261,8 @@ export interface ProgramSpec {
   readonly ops: readonly Op[];
   /** Normalised hidden state of the output rows; what embeddings pool and the head multiplies. */
   readonly hidden: BufferRef;
-  /** Output head `[vocab, hidden]`. */
-  readonly head: {
+  /** Output head `[vocab, hidden]`; absent where a program gives hidden rows alone. */
+  readonly head?: {
     readonly weight: Matrix;
     readonly bias?: Vector;
     readonly scale?: number;

@@ -57,7 +57,13 @@ export type OutputRow =
   /** Logprob and rank of `target` under the row's raw distribution (prompt_logprobs). */
   | { readonly kind: "score"; readonly target: number; readonly numLogprobs: number }
   /** The normalised hidden state (embeddings). */
-  | { readonly kind: "hidden" };
+  | { readonly kind: "hidden"; readonly pool?: RowPooling };
+
+/** In place of a token's row, `gather` takes the mean of `tokens` rows that end with it, or the largest of them in each column. */
+export interface RowPooling {
+  readonly kind: "mean" | "max";
+  readonly tokens: number;
+}
 
 /**
  * What a step does with slots of recurrent state. A sequence starts from the state in `sources`, which stands for its first `starts`
@@ -86,6 +92,8 @@ export interface StepPlan {
   readonly numSequences: number;
   readonly tokenIds: Int32Array;
   readonly positions: Int32Array;
+  /** `[numTokens]`, 0 for tokens of a first text and 1 for those of a second; absent where all are 0. */
+  readonly tokenTypes?: Int32Array;
   /** Where each token's k and v go: block * blockSize + offset. */
   readonly slots: Int32Array;
   /** `[numSequences + 1]`, token index at which each sequence's queries start. */

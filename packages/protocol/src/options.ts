@@ -1,4 +1,4 @@
-import { OctavoError } from "./errors.js";
+import { nearestName, OctavoError } from "./errors.js";
 
 /** The kind of an option's value: how text becomes one, which are accepted, and how help writes one. */
 export interface OptionType<T> {
@@ -100,10 +100,8 @@ export function given<T extends object>(values: T): Given<T> {
 export function checkOptionNames(options: object, known: readonly string[], what: string): void {
   const stranger = Object.keys(options).find((key) => !known.includes(key));
   if (stranger === undefined) return;
-  const nearest = known
-    .map((name) => ({ name, distance: editDistance(stranger.toLowerCase(), name.toLowerCase()) }))
-    .reduce((best, next) => (next.distance < best.distance ? next : best));
-  const hint = nearest.distance <= Math.max(2, stranger.length / 3) ? `; did you mean ${nearest.name}?` : "";
+  const nearest = nearestName(stranger, known);
+  const hint = nearest === undefined ? "" : `; did you mean ${nearest}?`;
   throw new OctavoError("invalid_option", `${what} has no option ${shown(stranger)}${hint}`, {
     param: stranger,
   });
@@ -228,7 +226,11 @@ function toggle(): OptionType<boolean> {
   return {
     expects: "true or false",
     accepts: (value) => typeof value === "boolean",
-    parse: (written) => ["1", "true"].includes(written.trim().toLowerCase()),
+    parse: (written) => {
+      const word = written.trim().toLowerCase();
+      if (["1", "true", "yes", "on"].includes(word)) return true;
+      return ["0", "false", "no", "off", ""].includes(word) ? false : refuse("true or false", written);
+    },
     show: (value) => (value ? "on" : "off"),
   };
 }
@@ -378,22 +380,4 @@ function refuse(expects: string, written: string): never {
 
 function shown(value: unknown): string {
   return typeof value === "number" ? String(value) : (JSON.stringify(value)?.slice(0, 200) ?? typeof value);
-}
-
-/** Levenshtein's distance. */
-function editDistance(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, column) => column);
-  for (const [index, letter] of Array.from(from).entries()) {
-    const next = [index + 1];
-    for (const [column, other] of Array.from(to).entries())
-      next.push(
-        Math.min(
-          (row[column] ?? 0) + (letter === other ? 0 : 1),
-          (row[column + 1] ?? 0) + 1,
-          (next[column] ?? 0) + 1,
-        ),
-      );
-    row = next;
-  }
-  return row.at(-1) ?? 0;
 }

@@ -1,36 +1,17 @@
 import { schedulingOptions } from "@octavo/engine/options";
+import { inGroup, option, type ResolvedOptions, resolveOptions, valueType } from "@octavo/protocol/options";
+import { conventionNames } from "@octavo/tracing/conventions";
 import {
-  inGroup,
-  option,
-  type OptionType,
-  type ResolvedOptions,
-  resolveOptions,
-  valueType,
-} from "@octavo/protocol/options";
-import { conventionNames } from "@octavo/tracing";
-import { tagOf } from "./http/caller.js";
-import { defaultTenantSettings, tenantsFile } from "./tenants/tenant-settings.js";
+  thresholdValue,
+  attributeValue,
+  logLevel,
+  originList,
+  replicaName,
+  rootPath,
+} from "./config-values.js";
+import { defaultTenantSettings, tenantSettings } from "./tenants/tenant-settings.js";
 
-const replicaName: OptionType<string> = {
-  ...valueType.text(),
-  expects: "up to 128 letters, digits and characters of _.:@/+=-",
-  accepts: (value) => value === "" || tagOf(value) !== undefined,
-};
-
-/** What is written as a number is one. */
-const attributeValue: OptionType<string | number> = {
-  ...valueType.text(),
-  expects: "text or a number",
-  accepts: (value) => typeof value === "string" || typeof value === "number",
-  parse: (text) => (/^-?\d{1,15}(\.\d{1,15})?$/.test(text) ? Number(text) : text),
-  show: String,
-};
-
-/** Ranges depend on the threshold: `checkDetectorConfig` knows them. */
-const anyNumber: OptionType<number> = {
-  ...valueType.number(),
-  accepts: (value) => typeof value === "number",
-};
+export { tenantSources } from "./tenants/tenant-settings.js";
 
 /** Server options. Adding one is a row here and the code that reads it. */
 export const serverOptions = {
@@ -41,9 +22,18 @@ export const serverOptions = {
       max: 65_535,
       default: 8000,
     }),
+    /** In place of host and port. */
+    uds: option.text("--uds <path>", "listen on this Unix domain socket instead of host and port"),
+    /** As ASGI's: a request's path may begin with it, which is taken away. */
+    rootPath: option.of(rootPath, "--root-path <path>", "where a proxy mounts the server, e.g. /llm", {
+      default: "",
+    }),
     /** With `sslCertfile`: HTTPS. Both are read again at `reload`. */
     sslKeyfile: option.text("--ssl-keyfile <file>", "private key, for HTTPS"),
     sslCertfile: option.text("--ssl-certfile <file>", "certificate with its chain, for HTTPS"),
+    sslCiphers: option.text("--ssl-ciphers <list>", "ciphers of HTTPS, as OpenSSL names them", {
+      defaultText: "Node's",
+    }),
     sslCaCerts: option.text("--ssl-ca-certs <file>", "certificates that clients' are checked against"),
     sslCertReqs: option.integer(
       "--ssl-cert-reqs <n>",
@@ -114,19 +104,25 @@ export const serverOptions = {
       default: 8192,
     }),
     drainTimeoutMs: option.seconds("--drain-timeout <seconds>", "time for running requests after SIGTERM", {
+      aliases: ["--shutdown-timeout"],
       default: 30_000,
     }),
-    corsOrigins: option.texts("--allowed-origins <origin...>", "browser origins to answer, or *", {
+    corsOrigins: option.of(originList, "--allowed-origins <origin...>", "browser origins to answer, or *", {
       default: [],
       defaultText: "none",
     }),
-    logLevel: option.choice(
-      ["trace", "debug", "info", "warn", "error", "fatal", "silent"],
-      "--log-level <level>",
-      "least severe lines to log",
-      { default: "info" },
+    logLevel: option.of(logLevel, "--log-level <level>", "least severe lines to log", {
+      aliases: ["--uvicorn-log-level"],
+      default: "info",
+    }),
+    logFormat: option.choice(
+      ["auto", "json", "text"],
+      "--log-format <format>",
+      "json: a JSON object a line on standard output; text: for people, on standard error",
+      { default: "auto", defaultText: "auto: text on a terminal, else json" },
     ),
     accessLog: option.toggle("--disable-access-log", "log no line per request", {
+      aliases: ["--disable-uvicorn-access-log"],
       turnsOff: true,
       default: true,
     }),
@@ -205,10 +201,15 @@ export const serverOptions = {
       max: 2 ** 31 - 1,
       default: 20,
     }),
-    pooling: option.choice(["auto", "mean", "last"], "--pooling <type>", "pooling of embeddings", {
-      default: "auto",
-      defaultText: "auto, what the model's modules.json says, else last",
-    }),
+    pooling: option.choice(
+      ["auto", "mean", "last", "cls", "max"],
+      "--pooling <type>",
+      "pooling of embeddings",
+      {
+        default: "auto",
+        defaultText: "auto, what the model's modules.json says, else last",
+      },
+    ),
   }),
   /** Only the priority policy takes a `priority` other than 0. */
   schedulingPolicy: schedulingOptions.schedulingPolicy,
@@ -223,7 +224,7 @@ export const serverOptions = {
   }),
   ...inGroup("Tenants", {
     /** Whom requests are accounted to, and the lanes they run in. Its keys are asked for as `apiKeys` are. */
-    tenants: option.of(tenantsFile, "--tenants <file>", "JSON file of tenants, lanes and keys", {
+    tenants: option.of(tenantSettings, undefined, "tenants, lanes and keys", {
       default: defaultTenantSettings,
     }),
     /** `all`: what is cached of a prompt, and how fast it is answered, tells any tenant that another sent it. */
@@ -315,7 +316,7 @@ export const serverOptions = {
     ),
     /** By name; those left out keep their defaults. */
     detectorThresholds: option.of(
-      valueType.pairs(anyNumber),
+      valueType.pairs(thresholdValue),
       "--detector-thresholds <name=number...>",
       "when to alert, e.g. decodeLatencyFactor=2 kvUsage=0.85",
       { default: {} },

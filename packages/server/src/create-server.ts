@@ -1,12 +1,13 @@
 import type { LanguageModel } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
 import type { SpanSink } from "@octavo/tracing";
-import { pino, type Logger } from "pino";
+import type { Logger } from "pino";
 import type { ServerConfig } from "./config.js";
 import { resolveServerConfig } from "./resolve-config.js";
 import { ApiKeys } from "./http/api-keys.js";
 import { CorsPolicy } from "./http/cors.js";
 import { Dispatcher } from "./http/dispatcher.js";
+import { createLogger } from "./logging.js";
 import { HttpListener, type ListenAddress } from "./http/http-listener.js";
 import { Router } from "./http/router.js";
 import { registerEngineMetrics } from "./metrics/engine-metrics.js";
@@ -33,7 +34,7 @@ import { registerTraceMetrics } from "./metrics/trace-metrics.js";
 export interface CreateServerOptions {
   readonly model: LanguageModel;
   readonly config?: Partial<ServerConfig>;
-  /** Default: JSON lines on standard output at `config.logLevel`. */
+  /** Default: as `config.logLevel` and `config.logFormat` say. */
   readonly logger?: Logger;
   /** Span sinks in addition to `config.otlpEndpoint`; the server closes them. */
   readonly spanSinks?: readonly SpanSink[];
@@ -76,7 +77,7 @@ export function createServer({
 }: CreateServerOptions): OctavoServer {
   const config = resolveServerConfig(options);
   checkAdapterNames(model, config);
-  const log = logger ?? pino({ level: config.logLevel });
+  const log = logger ?? createLogger(config);
   if (config.enableFaultInjection) allowFaults(model, log);
   const registry = Registry.create();
   const engineRegistry = registry.withLabels({
@@ -102,6 +103,7 @@ export function createServer({
     isDraining: () => service.isDraining,
     queueDepth: () => model.engine.queueDepth,
     accessLog: config.accessLog,
+    rootPath: config.rootPath,
     explain: (slowest) => slowAnswer(model.engine, slowest),
   });
   const listener = new HttpListener({

@@ -8,6 +8,7 @@ it("exports these values and no others", () => {
     "createServer",
     "defaultServerConfig",
     "parseTenantSettings",
+    "readTenantsFile",
     "resolveServerConfig",
     "serverOptions",
     "serverVersion",

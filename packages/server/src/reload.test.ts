@@ -100,7 +100,13 @@ test("a key keeps its number whatever stands before it", () => {
 });
 
 test("TLS files that do not belong together are refused", () => {
-  const files = { sslKeyfile: undefined, sslCertfile: undefined, sslCaCerts: undefined, sslCertReqs: 0 };
+  const none = {
+    sslKeyfile: undefined,
+    sslCertfile: undefined,
+    sslCaCerts: undefined,
+    sslCiphers: undefined,
+  };
+  const files = { ...none, sslCertReqs: 0 };
   assert.equal(readTls(files), undefined);
   assert.throws(() => readTls({ ...files, sslCertfile: "/nope" }), {
     code: "invalid_option",

@@ -29,7 +29,6 @@ test("exports these values and no others", () => {
     "correctedRate",
     "detectableDifference",
     "exceedanceRateBound",
-    "groupSequential",
     "holm",
     "jensenShannon",
     "kolmogorovSmirnov",

@@ -64,12 +64,6 @@ export { type Clusters, type ClusterStatistic, WeightedClusters } from "./resamp
 export { BoundedMeanSequence, type BoundedMeanOptions } from "./sequential/bounded-mean-sequence.js";
 export { EProcess, exceedanceRateBound } from "./sequential/e-process.js";
 export {
-  type AlphaSpending,
-  groupSequential,
-  type GroupSequentialDesign,
-  type SequentialLook,
-} from "./sequential/group-sequential.js";
-export {
   asymptoticMeanSequence,
   MeanEProcess,
   type MeanEProcessOptions,

@@ -172,11 +172,6 @@ neverLeaks("exceedanceRateBound", [count, count, share], (all: number, rank: num
   s.exceedanceRateBound({ count: all, rank }, confidence),
 );
 neverLeaks(
-  "groupSequential",
-  [fc.array(hostile, { maxLength: 4 }), share],
-  (looks: number[], alpha: number) => s.groupSequential({ looks, alpha }),
-);
-neverLeaks(
   "pairsForDifference",
   [share, share, share],
   (discordance: number, difference: number, power: number) =>

@@ -18,7 +18,7 @@ from distributions import distributions
 from proportions import proportions
 from regression import regression
 from samples import means_and_ranks
-from sequential import planning, sequential
+from planning import planning
 
 distributions()
 proportions()
@@ -28,7 +28,6 @@ counts()
 agreement(np.random.default_rng(11))
 receiver_operating_characteristic()
 regression(np.random.default_rng(13))
-sequential()
 planning()
 target = pathlib.Path(__file__).parents[3] / "packages/statistics/fixtures/reference.json"
 header = {"scipy": scipy.__version__, "statsmodels": statsmodels.__version__, "mpmath": mpmath.__version__, "numpy": np.__version__}

@@ -10,6 +10,7 @@ Needs the packages `tokenizers` and `sentencepiece`.
 import base64
 import json
 import pathlib
+import random
 import sys
 import tempfile
 
@@ -214,6 +215,45 @@ def llama2(model, style):
     return content
 
 
+def bert(lowercase):
+    """WordPiece with BERT's normaliser; its pairs have types. Without lower case, RoBERTa's form of pairs."""
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]", max_input_chars_per_word=20))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece(cleanup=lowercase)
+    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    tokenizer.train_from_iterator(lines(), trainers.WordPieceTrainer(vocab_size=600, special_tokens=specials, show_progress=False))
+    ids = {token: tokenizer.token_to_id(token) for token in specials}
+    if lowercase:
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single="[CLS]:0 $A:0 [SEP]:0",
+            pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
+            special_tokens=[(token, ids[token]) for token in ["[CLS]", "[SEP]"]],
+        )
+    else:
+        tokenizer.post_processor = processors.RobertaProcessing(("[SEP]", ids["[SEP]"]), ("[CLS]", ids["[CLS]"]), trim_offsets=False)
+    return tokenizer
+
+
+FRAGMENTS = " |  |\n|\t|a|Z|ab|the|Ing|'s|don't do not| n't|é|e\u0301|ß|İ|1|12|.|,|!!|_|-|字|の|한|ा|\u0301|\u200d|😀|\u0000|\u00ad|\ufffd|[CLS]|[SEP]|a word of more than twentyonecharacters".split("|")
+
+
+def pairs(tokenizer):
+    """Random texts: ids alone, joined, and joined and cut to fit; and the first one decoded again."""
+    draw = random.Random(1)
+    rows = []
+    for most in range(4, 44):
+        first, second = ("".join(draw.choices(FRAGMENTS, k=draw.randrange(20))) for _ in range(2))
+        alone = tokenizer.encode(first)
+        joined = tokenizer.encode(first, second)
+        tokenizer.enable_truncation(most, strategy="longest_first")
+        cut = tokenizer.encode(first, second)
+        tokenizer.no_truncation()
+        row = {"first": first, "second": second, "ids": alone.ids, "joined": [joined.ids, joined.type_ids], "most": most, "cut": [cut.ids, cut.type_ids]}
+        rows.append(row | {"decoded": tokenizer.decode(alone.ids)})
+    return rows
+
+
 NORMALIZATION = [
     ("Ａ", "A"), ("Ｂ", "B"), ("ｃ", "c"), ("１", "1"), ("ﬁ", "fi"), ("ﬀ", "ff"), ("…", "..."), ("\u00a0", " "), ("\u3000", " "), ("\t", " "),
     ("\n", " "), ("\r", " "), ("e\u0301", "é"), ("o\u0308", "ö"), ("\u200b", " "), ("\u00ad", ""), ("㈱", "(株)"), ("ｶﾞ", "ガ"),
@@ -300,6 +340,9 @@ def main():
     write(folder, "llama2-legacy", llama2(bpe, "legacy"))
     write(folder, "llama2-metaspace", llama2(bpe, "metaspace"))
     write(folder, "gemma", llama2(bpe, "gemma"))
+    write(folder, "bert-uncased", bert(True))
+    write(folder, "bert-cased", bert(False))
+    write(folder, "bert-pairs", {f"bert-{case}": pairs(bert(case == "uncased")) for case in ["uncased", "cased"]})
     write(folder, "unigram", unigram(False))
     write(folder, "unigram-bytes", unigram(True))
 

@@ -2,7 +2,11 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { BenchShape } from "./shapes.js";
 
-const architectures = { llama: "LlamaForCausalLM", qwen2: "Qwen2ForCausalLM" } as const;
+const architectures = {
+  llama: { architecture: "LlamaForCausalLM", modelType: "llama" },
+  qwen2: { architecture: "Qwen2ForCausalLM", modelType: "qwen2" },
+  qwen35: { architecture: "Qwen3_5ForCausalLM", modelType: "qwen3_5_text" },
+} as const;
 
 /** Beside a model file: its shape as a config.json, for peers that draw the weights themselves. */
 export function configFolderOf(modelPath: string): string {
@@ -12,9 +16,11 @@ export function configFolderOf(modelPath: string): string {
 export function writeConfig(modelPath: string, shape: BenchShape): void {
   const folder = configFolderOf(modelPath);
   mkdirSync(folder, { recursive: true });
+  const { architecture, modelType } = architectures[shape.architecture];
+  const { recurrence } = shape;
   const config = {
-    architectures: [architectures[shape.architecture]],
-    model_type: shape.architecture,
+    architectures: [architecture],
+    model_type: modelType,
     num_hidden_layers: shape.numLayers,
     hidden_size: shape.hiddenSize,
     intermediate_size: shape.intermediateSize,
@@ -28,6 +34,15 @@ export function writeConfig(modelPath: string, shape: BenchShape): void {
     hidden_act: "silu",
     tie_word_embeddings: true,
     torch_dtype: "bfloat16",
+    ...(recurrence !== undefined && {
+      full_attention_interval: recurrence.attentionEvery,
+      linear_num_key_heads: recurrence.numKeyHeads,
+      linear_num_value_heads: recurrence.numHeads,
+      linear_key_head_dim: recurrence.keyDim,
+      linear_value_head_dim: recurrence.valueDim,
+      linear_conv_kernel_dim: recurrence.taps,
+      partial_rotary_factor: (shape.rotaryDim ?? shape.headDim) / shape.headDim,
+    }),
   };
   writeFileSync(join(folder, "config.json"), `${JSON.stringify(config, undefined, 2)}\n`);
 }

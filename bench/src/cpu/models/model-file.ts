@@ -100,8 +100,33 @@ function metadataOf(shape: BenchShape, type: FileType): Record<string, GgufValue
     [`${kind}.attention.value_length`]: u32(shape.headDim),
     [`${kind}.attention.layer_norm_rms_epsilon`]: { type: "f32", value: shape.rmsNormEps },
     [`${kind}.rope.freq_base`]: { type: "f32", value: shape.ropeTheta },
-    [`${kind}.rope.dimension_count`]: u32(shape.headDim),
+    [`${kind}.rope.dimension_count`]: u32(shape.rotaryDim ?? shape.headDim),
+    ...recurrenceMetadata(shape),
     [`${kind}.vocab_size`]: u32(shape.vocabSize),
     ...vocabularyMetadata(shape),
+  };
+}
+
+function recurrenceMetadata({
+  architecture: kind,
+  recurrence,
+  rotaryDim = 0,
+}: BenchShape): Record<string, GgufValue> {
+  if (recurrence === undefined) return {};
+  const { attentionEvery, numKeyHeads, numHeads, keyDim, valueDim, taps } = recurrence;
+  const u32 = (value: number): GgufValue => ({ type: "u32", value });
+  return {
+    [`${kind}.full_attention_interval`]: u32(attentionEvery),
+    [`${kind}.ssm.conv_kernel`]: u32(taps),
+    [`${kind}.ssm.state_size`]: u32(keyDim),
+    [`${kind}.ssm.group_count`]: u32(numKeyHeads),
+    [`${kind}.ssm.time_step_rank`]: u32(numHeads),
+    [`${kind}.ssm.inner_size`]: u32(numHeads * valueDim),
+    // M-RoPE's parts; of text they rotate alike.
+    [`${kind}.rope.dimension_sections`]: {
+      type: "array",
+      of: "i32",
+      value: [Math.ceil(rotaryDim / 6), Math.floor(rotaryDim / 6), Math.floor(rotaryDim / 6), 0],
+    },
   };
 }

@@ -2,7 +2,7 @@
 export interface BenchShape {
   readonly name: string;
   /** GGUF's `general.architecture`. */
-  readonly architecture: "llama" | "qwen2";
+  readonly architecture: "llama" | "qwen2" | "qwen35";
   readonly numLayers: number;
   readonly hiddenSize: number;
   readonly intermediateSize: number;
@@ -16,6 +16,17 @@ export interface BenchShape {
   readonly hasAttentionBias: boolean;
   /** GGUF's `tokenizer.ggml.pre`. */
   readonly preTokenizer: string;
+  /** Gated DeltaNet layers; the last of every `attentionEvery` has attention. */
+  readonly recurrence?: {
+    readonly attentionEvery: number;
+    readonly numKeyHeads: number;
+    readonly numHeads: number;
+    readonly keyDim: number;
+    readonly valueDim: number;
+    readonly taps: number;
+  };
+  /** Rotated elements of a head, where not all are. */
+  readonly rotaryDim?: number;
 }
 
 /** All tie the output head to the embedding, as the published models of these sizes do. */
@@ -68,6 +79,24 @@ export const modelShapes = {
     hasAttentionBias: true,
     preTokenizer: "qwen2",
   },
+  "qwen3.5-0.8b": {
+    name: "qwen3.5-0.8b",
+    architecture: "qwen35",
+    numLayers: 24,
+    hiddenSize: 1024,
+    intermediateSize: 3584,
+    numHeads: 8,
+    numKvHeads: 2,
+    headDim: 256,
+    vocabSize: 248_320,
+    contextLength: 262_144,
+    ropeTheta: 10_000_000,
+    rmsNormEps: 1e-6,
+    hasAttentionBias: false,
+    preTokenizer: "qwen35",
+    recurrence: { attentionEvery: 4, numKeyHeads: 16, numHeads: 16, keyDim: 128, valueDim: 128, taps: 4 },
+    rotaryDim: 64,
+  },
   "llama-3.2-1b": {
     name: "llama-3.2-1b",
     architecture: "llama",
@@ -90,5 +119,6 @@ export type ShapeName = keyof typeof modelShapes;
 
 /** Bytes of keys and values of one position at two bytes an element, the default of every contender. */
 export function kvBytesOf(shape: BenchShape): number {
-  return 2 * shape.numLayers * shape.numKvHeads * shape.headDim * 2;
+  const numAttentionLayers = shape.numLayers / (shape.recurrence?.attentionEvery ?? 1);
+  return 2 * numAttentionLayers * shape.numKvHeads * shape.headDim * 2;
 }

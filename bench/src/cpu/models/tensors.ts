@@ -67,22 +67,53 @@ export function modelTensors(shape: BenchShape, file: FileType): TensorSpec[] {
       mean: 0,
     };
   };
+  const { recurrence } = shape;
+  const isGated = recurrence !== undefined;
+  const attention = (layer: number, at: (part: string) => string): TensorSpec[] => [
+    matrix(at("attn_q.weight"), "weight", layer, isGated ? 2 * qSize : qSize, hiddenSize),
+    matrix(at("attn_k.weight"), "weight", layer, kvSize, hiddenSize),
+    matrix(at("attn_v.weight"), "attn_v", layer, kvSize, hiddenSize),
+    ...(shape.hasAttentionBias
+      ? [
+          vector(at("attn_q.bias"), qSize, 0.1),
+          vector(at("attn_k.bias"), kvSize, 0.1),
+          vector(at("attn_v.bias"), kvSize, 0.1),
+        ]
+      : []),
+    ...(isGated
+      ? [
+          vector(at("attn_q_norm.weight"), headDim, 0.02, 1),
+          vector(at("attn_k_norm.weight"), headDim, 0.02, 1),
+        ]
+      : []),
+    matrix(at("attn_output.weight"), "weight", layer, hiddenSize, qSize, intoResidual),
+  ];
+  const deltaNet = (
+    { numKeyHeads, numHeads: heads, keyDim, valueDim, taps }: NonNullable<BenchShape["recurrence"]>,
+    layer: number,
+    at: (part: string) => string,
+  ): TensorSpec[] => {
+    const valueSize = heads * valueDim;
+    const inputs = 2 * numKeyHeads * keyDim + valueSize;
+    return [
+      matrix(at("attn_qkv.weight"), "attn_v", layer, inputs, hiddenSize),
+      matrix(at("attn_gate.weight"), "weight", layer, valueSize, hiddenSize),
+      matrix(at("ssm_beta.weight"), "weight", layer, heads, hiddenSize),
+      matrix(at("ssm_alpha.weight"), "weight", layer, heads, hiddenSize),
+      { ...vector(at("ssm_conv1d.weight"), inputs * taps, 0.5), shape: [inputs, taps] },
+      vector(at("ssm_dt.bias"), heads, 1),
+      vector(at("ssm_a"), heads, 0.2, -1),
+      vector(at("ssm_norm.weight"), valueDim, 0.02, 1),
+      matrix(at("ssm_out.weight"), "weight", layer, hiddenSize, valueSize, intoResidual),
+    ];
+  };
   const layers = Array.from({ length: numLayers }, (_, layer) => {
     const at = (part: string): string => `blk.${layer}.${part}`;
+    const isRecurrent = recurrence !== undefined && (layer + 1) % recurrence.attentionEvery !== 0;
     return [
       vector(at("attn_norm.weight"), hiddenSize, 0.02, 1),
-      matrix(at("attn_q.weight"), "weight", layer, qSize, hiddenSize),
-      matrix(at("attn_k.weight"), "weight", layer, kvSize, hiddenSize),
-      matrix(at("attn_v.weight"), "attn_v", layer, kvSize, hiddenSize),
-      ...(shape.hasAttentionBias
-        ? [
-            vector(at("attn_q.bias"), qSize, 0.1),
-            vector(at("attn_k.bias"), kvSize, 0.1),
-            vector(at("attn_v.bias"), kvSize, 0.1),
-          ]
-        : []),
-      matrix(at("attn_output.weight"), "weight", layer, hiddenSize, qSize, intoResidual),
-      vector(at("ffn_norm.weight"), hiddenSize, 0.02, 1),
+      ...(isRecurrent ? deltaNet(recurrence, layer, at) : attention(layer, at)),
+      vector(at(isGated ? "post_attention_norm.weight" : "ffn_norm.weight"), hiddenSize, 0.02, 1),
       matrix(at("ffn_gate.weight"), "weight", layer, intermediateSize, hiddenSize),
       matrix(at("ffn_up.weight"), "weight", layer, intermediateSize, hiddenSize),
       matrix(at("ffn_down.weight"), "ffn_down", layer, hiddenSize, intermediateSize, intoResidual),
@@ -97,12 +128,12 @@ export function modelTensors(shape: BenchShape, file: FileType): TensorSpec[] {
 
 /** Bytes of the matrices that a decode step reads: all of them, as the embedding is the output head too. */
 export function matrixBytes(tensors: readonly TensorSpec[]): number {
-  return tensors.reduce((sum, tensor) => sum + (tensor.shape.length === 2 ? tensor.byteLength : 0), 0);
+  return tensors.reduce((sum, { type, byteLength }) => sum + (type === "f32" ? 0 : byteLength), 0);
 }
 
 /** Multiply-adds of a prompt token: every matrix but the output head, which the last token alone meets. */
 export function multiplyAddsPerToken(tensors: readonly TensorSpec[]): number {
-  return tensors.reduce((sum, { name, shape: [rows = 0, columns] }) => {
-    return sum + (columns === undefined || name === "token_embd.weight" ? 0 : rows * columns);
+  return tensors.reduce((sum, { name, type, shape: [rows = 0, columns = 0] }) => {
+    return sum + (type === "f32" || name === "token_embd.weight" ? 0 : rows * columns);
   }, 0);
 }

@@ -7,7 +7,7 @@ import type { BenchShape } from "./shapes.js";
  */
 export function vocabularyMetadata(shape: BenchShape): Record<string, GgufValue> {
   const control =
-    shape.architecture === "qwen2"
+    shape.architecture !== "llama"
       ? ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
       : ["<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>"];
   const numText = shape.vocabSize - control.length;

@@ -1,6 +1,6 @@
 import type { ExpertsConfig, ModelConfig } from "../program/model-config.js";
 import { artifactInvalid } from "@octavo/text/files/artifact-file";
-import type { ConfigDefaults } from "../program/model-family.js";
+import type { ConfigDefaults, ExpertRouting } from "../program/model-family.js";
 import type { ConfigJson } from "./config-schema.js";
 
 const maxExperts = 4_096;
@@ -16,9 +16,17 @@ export function readExperts(
 ): Pick<ModelConfig, "experts"> {
   const { experts } = defaults;
   if (experts === undefined) return {};
-  const countKey = config.num_local_experts === undefined ? "num_experts" : "num_local_experts";
+  const countKey =
+    config.num_local_experts !== undefined
+      ? "num_local_experts"
+      : config.n_routed_experts !== undefined
+        ? "n_routed_experts"
+        : config.moe_num_experts !== undefined
+          ? "moe_num_experts"
+          : "num_experts";
+  if (experts.isAbsent?.(config) === true) return {};
   const { shared_expert_intermediate_size: qwens, shared_intermediate_size: granites } = config;
-  const sharedSize = qwens ?? granites ?? experts.sharedIntermediateSize;
+  const sharedSize = experts.sharedSize?.(config) ?? qwens ?? granites ?? experts.sharedIntermediateSize;
   const hasShared = experts.sharedIntermediateSize !== undefined && sharedSize !== 0;
   const sharedIntermediateSize = hasShared ? sharedSize : undefined;
   return {
@@ -26,7 +34,7 @@ export function readExperts(
       path,
       {
         count: config[countKey] ?? experts.count,
-        perToken: config.num_experts_per_tok ?? experts.perToken,
+        perToken: config.num_experts_per_tok ?? config.moe_k ?? experts.perToken,
         intermediateSize:
           experts.intermediateSize === undefined
             ? intermediateSize
@@ -34,7 +42,8 @@ export function readExperts(
         normalizeWeights:
           experts.normalizeWeights === "config" ? (config.norm_topk_prob ?? false) : experts.normalizeWeights,
         ...(sharedIntermediateSize !== undefined && { sharedIntermediateSize }),
-        denseLayers: denseLayers(path, config, numLayers),
+        denseLayers: denseLayers(path, config, numLayers, experts.numDenseLayers?.(config) ?? 0),
+        ...experts.routing?.(config),
       },
       {
         count: countKey,
@@ -47,13 +56,21 @@ export function readExperts(
   };
 }
 
-/** Qwen's rule: every `decoder_sparse_step`-th layer is a mixture, but for `mlp_only_layers`. */
-function denseLayers(path: string, config: ConfigJson, numLayers: number): boolean[] {
-  const step = config.decoder_sparse_step ?? 1;
+/** DeepSeek V3's groups of experts; empty where all experts are one group. */
+export function groupsOf({ n_group: count, topk_group: chosen }: ConfigJson): ExpertRouting {
+  return (count ?? 1) > 1 ? { groups: { count: count ?? 1, chosen: chosen ?? 1, by: "two_best" } } : {};
+}
+
+/** The first `numFirst`; of the others, Qwen's rule: every `decoder_sparse_step`-th layer is a mixture, but for `mlp_only_layers`. */
+function denseLayers(path: string, config: ConfigJson, numLayers: number, numFirst: number): boolean[] {
+  const step = config.decoder_sparse_step ?? config.moe_layer_interval ?? 1;
   if (!Number.isSafeInteger(step) || step < 1) throw artifactInvalid(path, `has decoder_sparse_step ${step}`);
   const dense = new Set(config.mlp_only_layers);
   const length = Math.min(Math.max(Math.trunc(numLayers), 0), 1_024);
-  return Array.from({ length }, (_, layer) => dense.has(layer) || (layer + 1) % step !== 0);
+  return Array.from(
+    { length },
+    (_, layer) => layer < numFirst || dense.has(layer) || (layer + 1) % step !== 0,
+  );
 }
 
 /** Sizes within bounds and consistent; `keys` are the file's names for them. */
@@ -62,7 +79,7 @@ export function checkExperts(
   experts: ExpertsConfig,
   keys: Readonly<Record<"count" | "perToken" | "intermediateSize" | "sharedIntermediateSize", string>>,
 ): ExpertsConfig {
-  const { count, perToken, intermediateSize, sharedIntermediateSize } = experts;
+  const { count, perToken, intermediateSize, sharedIntermediateSize, groups, weightScale = 1 } = experts;
   const check = (key: string, value: number, most: number): void => {
     if (Number.isSafeInteger(value) && value >= 1 && value <= most) return;
     throw artifactInvalid(path, `has ${key} ${value}; a whole number from 1 to ${most} is needed`);
@@ -77,6 +94,17 @@ export function checkExperts(
       path,
       `has ${keys.perToken} ${perToken}, but ${keys.count} is ${count}: a token cannot go to more experts than there are`,
     );
+  }
+  if (!(weightScale > 0 && Number.isFinite(weightScale)))
+    throw artifactInvalid(path, `scales its experts' weights by ${weightScale}; a positive number is needed`);
+  if (groups !== undefined) {
+    check("the number of groups of experts", groups.count, count);
+    check("the number of groups a token goes to", groups.chosen, groups.count);
+    if (count % groups.count !== 0 || perToken > (groups.chosen * count) / groups.count)
+      throw artifactInvalid(
+        path,
+        `chooses ${perToken} of ${count} experts in ${groups.chosen} of ${groups.count} groups`,
+      );
   }
   return experts;
 }

@@ -17,6 +17,7 @@ const containers: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Qwen2_5_VLForConditionalGeneration: { qwen2_5_vl: "qwen2", qwen2_5_vl_text: "qwen2" },
   Qwen3VLForConditionalGeneration: { qwen3_vl: "qwen3", qwen3_vl_text: "qwen3" },
   Qwen3_5ForConditionalGeneration: {},
+  Qwen3_5MoeForConditionalGeneration: {},
 };
 
 /** Of config.json itself, where `text_config` does not say. */

@@ -2,13 +2,8 @@ import { ggufExperts } from "../gguf/family-settings.js";
 import { expertLayerNames, llamaLayerNames } from "../gguf/names.js";
 import { u32 } from "../gguf/write-header.js";
 import { decoder } from "../program/layers.js";
-import { type ExpertNames, qwenExpertNames } from "../program/mixture-of-experts.js";
+import { gatedSharedExpertNames as expertNames } from "../program/mixture-of-experts.js";
 import type { ModelFamily } from "../program/model-family.js";
-
-const expertNames: ExpertNames = {
-  ...qwenExpertNames,
-  shared: { mlp: "mlp.shared_expert", gate: "mlp.shared_expert_gate" },
-};
 
 /** Qwen1.5-MoE and Qwen2-MoE (arXiv 2407.10671): Qwen2's attention; small experts beside one that every token goes to. */
 export const qwen2MoeFamily: ModelFamily = {

@@ -5,10 +5,13 @@ import { llamaLayerNames, type LayerNames } from "../gguf/names.js";
 import type { GgufValues } from "../gguf/values.js";
 import { decoder } from "../program/layers.js";
 import type { GatedDeltaConfig, ModelConfig } from "../program/model-config.js";
+import { gatedSharedExpertNames } from "../program/mixture-of-experts.js";
 import type { ConfigDefaults, GgufBase, ModelFamily } from "../program/model-family.js";
-import { gatedDeltaNet, hasAttention } from "../program/recurrent-layers.js";
+import type { ModelPlan } from "../program/model-plan.js";
+import type { ProgramBuilder } from "../program/program-builder.js";
+import { checkTaps, gatedDeltaNet, hasAttention } from "../program/recurrent-layers.js";
 
-const qwen35Defaults: ConfigDefaults = {
+export const qwen35Defaults: ConfigDefaults = {
   hiddenSize: 4_096,
   numLayers: 32,
   numHeads: 16,
@@ -20,7 +23,7 @@ const qwen35Defaults: ConfigDefaults = {
   partialRotaryFactor: 0.25,
 };
 
-const qwen35LayerNames: LayerNames = {
+export const qwen35LayerNames: LayerNames = {
   ...llamaLayerNames,
   post_attention_norm: "post_attention_layernorm",
   attn_qkv: "linear_attn.in_proj_qkv",
@@ -47,21 +50,26 @@ export const qwen35Family: ModelFamily = {
     ropeLayout: "neox",
     settings: gatedDeltaGguf,
   },
-  plan: (builder) => {
-    const mix = gatedDeltaNet(builder);
-    return decoder(
-      builder,
-      (layer, index) => {
-        if (hasAttention(builder.config, index)) layer.attention({ queryKeyNorm: "head" });
-        else layer.mixer(mix);
-        layer.gatedMlp();
-      },
-      { hasGatedHeads: true },
-    );
-  },
+  plan: gatedDeltaProgram,
 };
 
-function gatedDeltaConfig(path: string, config: ConfigJson): GatedDeltaConfig {
+/** Gated DeltaNet or gated attention, then an MLP or, where the model has experts, a mixture. */
+export function gatedDeltaProgram(builder: ProgramBuilder): ModelPlan {
+  const mix = gatedDeltaNet(builder);
+  const { experts } = builder.config;
+  return decoder(
+    builder,
+    (layer, index) => {
+      if (hasAttention(builder.config, index)) layer.attention({ queryKeyNorm: "head" });
+      else layer.mixer(mix);
+      if (experts === undefined || experts.denseLayers[index] === true) layer.gatedMlp();
+      else layer.experts(gatedSharedExpertNames);
+    },
+    { hasGatedHeads: true },
+  );
+}
+
+export function gatedDeltaConfig(path: string, config: ConfigJson): GatedDeltaConfig {
   const size = (name: SizeName, otherwise: number): number => whole(path, name, config[name] ?? otherwise);
   const numLayers = Math.min(config.num_hidden_layers ?? qwen35Defaults.numLayers, 1_024);
   const every = config.full_attention_interval ?? 4;
@@ -88,7 +96,7 @@ type SizeName =
   | `linear_num_${"key" | "value"}_heads`
   | `linear_${"key" | "value"}_head_dim`;
 
-function gatedDeltaGguf(values: GgufValues, { numLayers: numBlocks }: GgufBase): Partial<ModelConfig> {
+export function gatedDeltaGguf(values: GgufValues, { numLayers: numBlocks }: GgufBase): Partial<ModelConfig> {
   // Layers that predict further tokens stand behind the model's own.
   const numLayers = numBlocks - (values.number("nextn_predict_layers") ?? 0);
   const every = values.number("full_attention_interval") ?? 4;
@@ -127,8 +135,7 @@ function checkHeads(path: string, config: GatedDeltaConfig): GatedDeltaConfig {
     );
   if (keyDim % 4 !== 0 || keyDim > 1_024 || valueDim > 1_024 || numHeads > 4_096)
     throw artifactInvalid(path, `has ${numHeads} heads of ${keyDim} by ${valueDim} in its linear attention`);
-  if (taps < 2 || taps > 8)
-    throw artifactInvalid(path, `has a convolution over ${taps} tokens; 2 to 8 are possible`);
+  checkTaps(path, taps);
   return config;
 }
 

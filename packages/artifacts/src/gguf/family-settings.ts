@@ -1,7 +1,7 @@
 import { artifactUnsupported } from "@octavo/text/files/artifact-file";
 import { checkExperts } from "../config/config-experts.js";
 import type { ExpertsConfig } from "../program/model-config.js";
-import type { GgufBase } from "../program/model-family.js";
+import type { ExpertRouting, GgufBase } from "../program/model-family.js";
 import type { GgufValues } from "./values.js";
 
 /** Every `pattern`-th layer has full attention, unless the file says which. */
@@ -24,16 +24,22 @@ export function ggufWindows(
 export function ggufExperts(
   values: GgufValues,
   { intermediateSize, numLayers }: GgufBase,
-  kind: { readonly normalizeWeights: boolean; readonly hasOwnSize?: boolean; readonly isShared?: boolean },
+  kind: {
+    readonly normalizeWeights: boolean;
+    readonly hasOwnSize?: boolean;
+    readonly isShared?: boolean;
+    /** Of families that have more than a softmax; a file of another that asks for it is refused. */
+    readonly routing?: ExpertRouting;
+  },
 ): { readonly experts: ExpertsConfig } {
   const scale = values.number("expert_weights_scale") ?? 0;
   const gating = values.number("expert_gating_func") ?? 0;
-  if ((scale !== 0 && scale !== 1) || gating > 1) {
+  if (gating > 2 || (gating === 2 && kind.routing === undefined))
     throw artifactUnsupported(
       values.path,
-      `has experts whose weights are ${gating > 1 ? `not a softmax (expert_gating_func ${gating})` : `scaled by ${scale}`}, which is not supported yet`,
+      `has experts whose weights are not a softmax (expert_gating_func ${gating}), which is not supported yet`,
     );
-  }
+  const numDense = values.number("leading_dense_block_count") ?? 0;
   const key = (name: string): string => values.keyOf(name);
   const perToken = values.needNumber("expert_used_count");
   const ownSize = values.uniform("expert_feed_forward_length") ?? Math.trunc(intermediateSize / perToken);
@@ -42,9 +48,12 @@ export function ggufExperts(
     count: values.needNumber("expert_count"),
     perToken,
     intermediateSize: kind.hasOwnSize === true ? ownSize : intermediateSize,
-    normalizeWeights: kind.normalizeWeights,
+    normalizeWeights: values.boolean("expert_weights_norm") ?? kind.normalizeWeights,
     ...(kind.isShared === true && { sharedIntermediateSize }),
-    denseLayers: Array.from({ length: Math.min(numLayers, 1_024) }, () => false),
+    denseLayers: Array.from({ length: Math.min(numLayers, 1_024) }, (_, layer) => layer < numDense),
+    ...kind.routing,
+    ...(gating === 2 && { scoring: "sigmoid" as const }),
+    ...(scale !== 0 && scale !== 1 && { weightScale: scale }),
   };
   return {
     experts: checkExperts(values.path, experts, {

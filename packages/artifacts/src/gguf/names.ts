@@ -9,7 +9,7 @@ const globalNames: Readonly<Record<string, string>> = {
   "output.weight": "lm_head.weight",
 };
 
-/** Names within a layer, without `.weight` and `.bias`, or with `=` in front in full; a `*` stands for the expert's index, in tensors that hold those of all experts. */
+/** Names within a layer, without `.weight` and `.bias`, or with `=` in front in full, or with `@` in full of a tensor outside the layers; a `*` stands for the expert's index, in tensors that hold those of all experts. */
 export type LayerNames = Readonly<Record<string, string>>;
 
 /** Of decoder-only models of the Llama layout. */
@@ -48,7 +48,7 @@ export function expertLayerNames({ router, expert, shared }: ExpertNames): Layer
   return {
     ffn_gate_inp: router,
     ffn_gate_exps: gate,
-    ffn_up_exps: up,
+    ...(up !== undefined && { ffn_up_exps: up }),
     ffn_down_exps: down,
     ...(shared !== undefined && {
       ...(shared.gate !== undefined && { ffn_gate_inp_shexp: shared.gate }),
@@ -61,6 +61,7 @@ export function expertLayerNames({ router, expert, shared }: ExpertNames): Layer
 
 /** The Hugging Face name; undefined for a tensor the architecture does not have. */
 export function huggingFaceName(name: string, layerNames: LayerNames = llamaLayerNames): string | undefined {
+  if (Object.hasOwn(layerNames, `@${name}`)) return layerNames[`@${name}`];
   if (Object.hasOwn(globalNames, name)) return globalNames[name];
   const whole = /^blk\.(0|[1-9]\d{0,4})\.([a-z_\d.]+)$/.exec(name);
   if (whole === null) return undefined;
@@ -84,6 +85,8 @@ export function ggufPlace(
   huggingFace: string,
   layerNames: LayerNames = llamaLayerNames,
 ): GgufPlace | undefined {
+  for (const [gguf, name] of Object.entries(layerNames))
+    if (gguf.startsWith("@") && name === huggingFace) return { name: gguf.slice(1) };
   for (const [gguf, name] of Object.entries(globalNames)) if (name === huggingFace) return { name: gguf };
   const [, ofLayer, rest] = /^model\.layers\.(\d+)\.(.+)$/.exec(huggingFace) ?? [];
   for (const [gguf, name] of Object.entries(layerNames))

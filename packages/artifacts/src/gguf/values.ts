@@ -29,16 +29,16 @@ export class GgufValues {
     return this.number(key) ?? this.#missing(key);
   }
 
-  /** A number, or an array of one number per layer whose entries are all equal. */
+  /** A number, or an array of one number per layer whose entries are all equal, but for zeros of layers that have none. */
   uniform(key: string): number | undefined {
     const name = `${this.#prefix}.${key}`;
     const value = this.#metadata.get(name);
     if (!ArrayBuffer.isView(value) && !Array.isArray(value)) return this.number(key);
     const items = value as unknown as ArrayLike<unknown>;
-    const first = items[0];
+    const first = Array.from(items).find((item) => item !== 0) ?? items[0];
     if (typeof first !== "number") throw artifactInvalid(this.path, `${name} is an array without numbers`);
-    for (let i = 1; i < items.length; i++) {
-      if (items[i] !== first)
+    for (let i = 0; i < items.length; i++) {
+      if (items[i] !== first && items[i] !== 0)
         throw artifactInvalid(this.path, `${name} differs between layers, which this architecture cannot do`);
     }
     return first;
@@ -46,6 +46,14 @@ export class GgufValues {
 
   needUniform(key: string): number {
     return this.uniform(key) ?? this.#missing(key);
+  }
+
+  /** A number for every layer. */
+  numbers(key: string): readonly number[] | undefined {
+    const value = this.#metadata.get(this.keyOf(key));
+    if (!ArrayBuffer.isView(value) && !Array.isArray(value)) return undefined;
+    const items = Array.from(value as unknown as ArrayLike<unknown>);
+    return items.every((item) => typeof item === "number") ? items : undefined;
   }
 
   /** One for every layer. */

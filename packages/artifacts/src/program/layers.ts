@@ -1,5 +1,7 @@
 import type { BufferRef } from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol/errors";
 import { type ExpertNames, expertBuffers, mixtureOfExperts } from "./mixture-of-experts.js";
+import { finishEncoder, headLinear, sightOf } from "./encoder-layers.js";
 import type { LayerMixer } from "./recurrent-layers.js";
 import { ropeSpec } from "./rope.js";
 import type { ModelPlan } from "./model-plan.js";
@@ -23,6 +25,26 @@ interface DecoderBuffers {
   readonly activated: BufferRef;
 }
 
+/** What tensors are called, where it is not as in Llama. */
+const llamaNames = {
+  finalNorm: "model.norm",
+  /** Within the layer: norms of the first and of the second block's input. */
+  firstNorm: "input_layernorm",
+  secondNorm: "post_attention_layernorm",
+  /** Within the layer, and what stands within it. */
+  attention: "self_attn",
+  queryNorm: "q_norm",
+  keyNorm: "k_norm",
+  output: "o_proj",
+  /** Within the layer. */
+  gateUp: "mlp.gate_up_proj",
+  gate: "mlp.gate_proj",
+  up: "mlp.up_proj",
+  down: "mlp.down_proj",
+} as const;
+
+export type DecoderNames = Readonly<Record<keyof typeof llamaNames, string>>;
+
 interface AttentionOptions {
   /** Which projections have a bias; default as configured. */
   readonly qkvBias?: boolean | undefined;
@@ -34,12 +56,16 @@ interface AttentionOptions {
   /** `sinks`: a score per head that joins its softmax (GPT-OSS). */
   readonly sinks?: boolean | undefined;
   readonly norms?: BlockNorms | undefined;
+  /** Multiply q, k and v; k once more; and what the block gives. */
+  readonly scales?: { readonly input: number; readonly key: number; readonly output: number };
 }
 
 interface GatedMlpOptions {
   /** gate and up are one tensor, `gate_up_proj` (Phi-3). */
   readonly isFused?: boolean | undefined;
   readonly norms?: BlockNorms | undefined;
+  /** Multiply the gate, and what the block gives. */
+  readonly scales?: { readonly gate: number; readonly output: number };
 }
 
 /** Names, within the layer, of the norms of a block's input and of what it adds to the residual stream. */
@@ -53,12 +79,16 @@ interface LayerBlocks {
   attention(options?: AttentionOptions): void;
   /** Default norm: `post_attention_layernorm` before. */
   gatedMlp(options?: GatedMlpOptions): void;
+  /** An MLP without a gate: up, activation, down. Norm: as of `gatedMlp`. */
+  plainMlp(): void;
   /** Norm: `post_attention_layernorm` before. */
   experts(names: ExpertNames): void;
   /** A block of a family's own. Default norm: `input_layernorm` before. */
   mixer(mix: LayerMixer, norms?: BlockNorms): void;
   /** Attention and gated MLP of one input, `input_layernorm` before; both add to the stream (Cohere). */
   parallel(): void;
+  /** Attention and another mixer of one input, the first block's norm before; both add to the stream (Falcon-H1). */
+  attentionBeside(mix: LayerMixer, options?: AttentionOptions): void;
 }
 
 /**
@@ -69,8 +99,12 @@ export function decoder(
   builder: ProgramBuilder,
   layer: (blocks: LayerBlocks, index: number) => void,
   /** `hasGatedHeads`: each head's q is followed by a gate, by whose sigmoid what the head attends to is multiplied (Qwen3-Next). */
-  { hasGatedHeads = false }: { readonly hasGatedHeads?: boolean } = {},
+  {
+    hasGatedHeads = false,
+    names: ownNames,
+  }: { readonly hasGatedHeads?: boolean; readonly names?: Partial<DecoderNames> } = {},
 ): ModelPlan {
+  const names: DecoderNames = { ...llamaNames, ...ownNames };
   const { config } = builder;
   const { hiddenSize, vocabSize, headDim } = config;
   const buffers: DecoderBuffers = {
@@ -125,32 +159,54 @@ export function decoder(
     layer(
       {
         attention: (options = {}) => {
-          const { before, after } = options.norms ?? { before: "input_layernorm" };
-          attention(builder, buffers, enter(named(before)), { layer: index, cacheLayer }, options);
-          cacheLayer += 1;
+          const { before, after } = options.norms ?? { before: names.firstNorm };
+          attention(builder, names, buffers, enter(named(before)), { layer: index, cacheLayer }, options);
+          cacheLayer += config.encoder === undefined ? 1 : 0;
           leave(named(after));
         },
         gatedMlp: (options = {}) => {
-          const { before, after } = options.norms ?? { before: "post_attention_layernorm" };
-          gatedMlp(builder, buffers, enter(named(before)), index, options);
+          const { before, after } = options.norms ?? { before: names.secondNorm };
+          gatedMlp(builder, names, buffers, enter(named(before)), index, options);
           leave(named(after));
         },
-        experts: (names) => {
-          const input = enter(named("post_attention_layernorm"));
-          if (forExperts !== undefined)
-            mixtureOfExperts(builder, forExperts, names, index, input, buffers.update);
+        plainMlp: () => {
+          const input = enter(named(names.secondNorm));
+          const { hiddenActivation, intermediateSize, mlpBias: bias } = config;
+          if (hiddenActivation === "clamped_swiglu")
+            throw new OctavoError("internal_error", "A clamped SwiGLU was planned without a gate.");
+          const name = `model.layers.${index}`;
+          const up = { name: `${name}.${names.up}`, rows: intermediateSize, bias };
+          builder.project(input, [up], hiddenSize, buffers.activated);
+          builder.add({ op: "activation", on: buffers.activated, activation: hiddenActivation });
+          const down = { name: `${name}.${names.down}`, rows: hiddenSize, bias };
+          builder.project(buffers.activated, [down], intermediateSize, buffers.update);
           leave(undefined);
         },
-        mixer: (mix, { before, after } = { before: "input_layernorm" }) => {
+        experts: (expertNames) => {
+          const input = enter(named(names.secondNorm));
+          if (forExperts !== undefined)
+            mixtureOfExperts(builder, forExperts, expertNames, index, input, buffers.update);
+          leave(undefined);
+        },
+        mixer: (mix, { before, after } = { before: names.firstNorm }) => {
           mix(enter(named(before)), buffers.update, index);
           leave(named(after));
         },
-        parallel: () => {
-          const input = enter(named("input_layernorm"));
-          attention(builder, buffers, input, { layer: index, cacheLayer }, {});
+        attentionBeside: (mix, options = {}) => {
+          const input = enter(named(names.firstNorm));
+          attention(builder, names, buffers, input, { layer: index, cacheLayer }, options);
           cacheLayer += 1;
           second ??= builder.buffer(hiddenSize);
-          gatedMlp(builder, { ...buffers, update: second }, input, index, {});
+          mix(input, second, index);
+          builder.add({ op: "add", in: second, out: buffers.update });
+          leave(undefined);
+        },
+        parallel: () => {
+          const input = enter(named(names.firstNorm));
+          attention(builder, names, buffers, input, { layer: index, cacheLayer }, {});
+          cacheLayer += 1;
+          second ??= builder.buffer(hiddenSize);
+          gatedMlp(builder, names, { ...buffers, update: second }, input, index, {});
           builder.add({ op: "add", in: second, out: buffers.update });
           leave(undefined);
         },
@@ -161,9 +217,17 @@ export function decoder(
 
   const last = builder.buffer(hiddenSize);
   const hidden = builder.buffer(hiddenSize);
+  const classify = (pooled: BufferRef, rows: number): BufferRef =>
+    headLinear(builder, pooled, { name: "score", rows, bias: false });
   if (pendingUpdate) builder.add({ op: "add", in: buffers.update, out: buffers.residual });
+  if (config.encoder !== undefined) {
+    builder.norm(`${names.finalNorm}.weight`, buffers.residual, buffers.normed);
+    return finishEncoder(builder, buffers.normed, classify);
+  }
   builder.add({ op: "gather", in: buffers.residual, out: last });
-  builder.norm("model.norm.weight", last, hidden);
+  builder.norm(`${names.finalNorm}.weight`, last, hidden);
+  if (config.classifier !== undefined)
+    return builder.finish(classify(hidden, config.classifier.labels.length));
   const head = config.tieWordEmbeddings ? embedding : builder.matrix("lm_head.weight", vocabSize, hiddenSize);
   return builder.finish(hidden, {
     weight: head,
@@ -183,6 +247,7 @@ export function llamaProgram(builder: ProgramBuilder): ModelPlan {
 /** Projections, rotation and attention over the KV cache; grouped queries where there are fewer kv heads. */
 function attention(
   builder: ProgramBuilder,
+  names: DecoderNames,
   buffers: DecoderBuffers,
   input: BufferRef,
   { layer, cacheLayer }: { readonly layer: number; readonly cacheLayer: number },
@@ -190,7 +255,7 @@ function attention(
 ): void {
   const { config } = builder;
   const { headDim, numHeads, numKvHeads, hiddenSize } = config;
-  const name = `model.layers.${layer}.self_attn`;
+  const name = `model.layers.${layer}.${names.attention}`;
   const qWidth = numHeads * headDim;
   const kvWidth = numKvHeads * headDim;
   const { buffer } = buffers.qkv;
@@ -213,10 +278,22 @@ function attention(
     const fused = [{ name: `${name}.qkv_proj`, rows: qWidth + 2 * kvWidth, bias }];
     builder.project(input, options.isFused === true ? fused : separate, hiddenSize, buffers.qkv);
   }
-  const { queryKeyNorm } = options;
+  const { queryKeyNorm, scales } = options;
+  builder.scale({ buffer, column: 0, width: qWidth + 2 * kvWidth }, scales?.input);
+  builder.scale(k, scales?.key);
   if (queryKeyNorm !== undefined) {
-    builder.norm(`${name}.q_norm.weight`, q, q, queryKeyNorm === "head" ? { groupSize: headDim } : {});
-    builder.norm(`${name}.k_norm.weight`, k, k, queryKeyNorm === "head" ? { groupSize: headDim } : {});
+    builder.norm(
+      `${name}.${names.queryNorm}.weight`,
+      q,
+      q,
+      queryKeyNorm === "head" ? { groupSize: headDim } : {},
+    );
+    builder.norm(
+      `${name}.${names.keyNorm}.weight`,
+      k,
+      k,
+      queryKeyNorm === "head" ? { groupSize: headDim } : {},
+    );
   }
   if (config.attentionClip !== undefined)
     builder.add({ op: "clamp", on: buffers.qkv, limit: config.attentionClip });
@@ -247,6 +324,7 @@ function attention(
     scale: config.attentionScale ?? 1 / Math.sqrt(headDim),
     ...(config.attentionSoftCap !== undefined && { softCap: config.attentionSoftCap }),
     ...(slidingWindow !== undefined && { slidingWindow }),
+    ...(config.encoder !== undefined && sightOf(config.maxPositionEmbeddings, slidingWindow)),
     ...(options.sinks === true && { sinks: builder.vector(`${name}.sinks`, numHeads) }),
   });
   if (gatedQuery !== undefined)
@@ -255,7 +333,7 @@ function attention(
     buffers.attended,
     [
       {
-        name: `${name}.o_proj`,
+        name: `${name}.${names.output}`,
         rows: hiddenSize,
         bias: options.outputBias ?? config.attentionOutputBias ?? false,
       },
@@ -263,25 +341,28 @@ function attention(
     qWidth,
     buffers.update,
   );
+  builder.scale(buffers.update, scales?.output);
 }
 
 /** down(activation(gate(x)) * up(x)) */
 function gatedMlp(
   builder: ProgramBuilder,
+  names: DecoderNames,
   buffers: DecoderBuffers,
   input: BufferRef,
   layer: number,
-  { isFused = false }: GatedMlpOptions,
+  { isFused = false, scales }: GatedMlpOptions,
 ): void {
   const { hiddenSize, intermediateSize, hiddenActivation, mlpBias: bias } = builder.config;
-  const name = `model.layers.${layer}.mlp`;
+  const name = `model.layers.${layer}`;
   const projections = isFused
-    ? [{ name: `${name}.gate_up_proj`, rows: 2 * intermediateSize, bias }]
+    ? [{ name: `${name}.${names.gateUp}`, rows: 2 * intermediateSize, bias }]
     : [
-        { name: `${name}.gate_proj`, rows: intermediateSize, bias },
-        { name: `${name}.up_proj`, rows: intermediateSize, bias },
+        { name: `${name}.${names.gate}`, rows: intermediateSize, bias },
+        { name: `${name}.${names.up}`, rows: intermediateSize, bias },
       ];
   builder.project(input, projections, hiddenSize, buffers.gateUp);
+  builder.scale({ ...buffers.gateUp, column: 0, width: intermediateSize }, scales?.gate);
   builder.add({
     op: "gated_activation",
     in: buffers.gateUp,
@@ -290,8 +371,9 @@ function gatedMlp(
   });
   builder.project(
     buffers.activated,
-    [{ name: `${name}.down_proj`, rows: hiddenSize, bias }],
+    [{ name: `${name}.${names.down}`, rows: hiddenSize, bias }],
     intermediateSize,
     buffers.update,
   );
+  builder.scale(buffers.update, scales?.output);
 }

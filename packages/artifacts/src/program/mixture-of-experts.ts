@@ -17,13 +17,16 @@ export interface ExpertNames {
   /** Of one expert's tensors, without `.weight`; `*` stands for every index. */
   readonly expert: (index: number | "*") => {
     readonly gate: string;
-    readonly up: string;
+    /** Absent for experts whose activation multiplies nothing: theirs stands at `gate`. */
+    readonly up?: string;
     readonly down: string;
   };
   /** Of the tensors that hold all experts, in full; used where the checkpoint has them. */
   readonly fused: FusedExpertNames;
   /** Biases of the `fused` tensors, gate's and up's interleaved; present where the router and every expert have biases. */
   readonly biases?: { readonly gateUp: string; readonly down: string };
+  /** Of the experts' biases for the choice, in full; where the configuration says that there are any. */
+  readonly selectionBias?: string;
   /** Of the expert that every token goes to. */
   readonly shared?: {
     readonly mlp: string;
@@ -43,6 +46,12 @@ export const qwenExpertNames: ExpertNames = {
     down: `mlp.experts.${index}.down_proj`,
   }),
   fused: { gateUp: "mlp.experts.gate_up_proj", down: "mlp.experts.down_proj" },
+};
+
+/** With an expert that every token goes to, scaled by a gate of its own. */
+export const gatedSharedExpertNames: ExpertNames = {
+  ...qwenExpertNames,
+  shared: { mlp: "mlp.shared_expert", gate: "mlp.shared_expert_gate" },
 };
 
 /** Activation buffers of a mixture's layers. */
@@ -88,6 +97,7 @@ export function mixtureOfExperts(
   const { count, perToken: topK } = experts;
   const at = (name: string): string => `model.layers.${layer}.${name}`;
   const { scores, shared } = buffers;
+  const isPlain = names.expert("*").up === undefined;
 
   const router = { name: at(names.router), rows: count, bias: names.biases !== undefined };
   const hasGate = names.shared?.gate !== undefined && shared !== undefined;
@@ -104,22 +114,37 @@ export function mixtureOfExperts(
     experts: plannedExperts(builder, names, layer, experts),
     topK,
     softmaxOver: experts.normalizeWeights ? "chosen" : "all",
+    ...(experts.scoring !== undefined && { scoring: experts.scoring }),
+    ...(experts.groups !== undefined && { groups: experts.groups }),
+    ...(experts.weightScale !== undefined && { weightScale: experts.weightScale }),
+    ...(experts.hasSelectionBias === true &&
+      names.selectionBias !== undefined && {
+        selectionBias: builder.flatVector(at(names.selectionBias), count),
+      }),
     activation,
+    ...(isPlain && { isGated: false }),
   });
   if (names.shared === undefined || shared === undefined) return;
   const inner = experts.sharedIntermediateSize ?? 0;
   const mlp = at(names.shared.mlp);
   const { fused } = names.shared;
   const isFused = fused !== undefined && builder.has(`${mlp}.${fused.gateUp}.weight`);
-  const gateAndUp = isFused
-    ? [{ name: `${mlp}.${fused.gateUp}`, rows: 2 * inner }]
-    : [
-        { name: `${mlp}.gate_proj`, rows: inner },
-        { name: `${mlp}.up_proj`, rows: inner },
-      ];
+  const gateAndUp = isPlain
+    ? [{ name: `${mlp}.up_proj`, rows: inner }]
+    : isFused
+      ? [{ name: `${mlp}.${fused.gateUp}`, rows: 2 * inner }]
+      : [
+          { name: `${mlp}.gate_proj`, rows: inner },
+          { name: `${mlp}.up_proj`, rows: inner },
+        ];
   const down = { name: `${mlp}.${isFused ? fused.down : "down_proj"}`, rows: hiddenSize };
-  builder.project(input, gateAndUp, hiddenSize, shared.gateUp);
-  builder.add({ op: "gated_activation", in: shared.gateUp, out: shared.activated, activation });
+  if (isPlain && activation !== "clamped_swiglu") {
+    builder.project(input, gateAndUp, hiddenSize, shared.activated);
+    builder.add({ op: "activation", on: shared.activated, activation });
+  } else {
+    builder.project(input, gateAndUp, hiddenSize, shared.gateUp);
+    builder.add({ op: "gated_activation", in: shared.gateUp, out: shared.activated, activation });
+  }
   builder.project(shared.activated, [down], inner, shared.out);
   if (hasGate)
     builder.add({ op: "sigmoid_gate", in: { ...scores, column: count, width: 1 }, on: shared.out });
@@ -146,7 +171,7 @@ function plannedExperts(
   return Array.from({ length: count }, (_, index) => {
     const { gate, up, down } = names.expert(index);
     return builder.expert(
-      { gate: at(gate), up: at(up), down: at(down) },
+      { gate: at(gate), ...(up !== undefined && { up: at(up) }), down: at(down) },
       intermediateSize,
       biases !== undefined,
     );

@@ -1,3 +1,5 @@
+import type { PlainActivation } from "@octavo/kernels";
+
 /** A checkpoint's architecture in one vocabulary, whichever format it came in. Sizes count elements. */
 export interface ModelConfig {
   /** Registry key, e.g. "LlamaForCausalLM" (GGUF architectures are mapped to it). */
@@ -17,7 +19,7 @@ export interface ModelConfig {
   /** Bias on the attention's output projection; absent means none (Qwen2 has q, k, v biases alone). */
   readonly attentionOutputBias?: boolean;
   readonly mlpBias: boolean;
-  readonly hiddenActivation: "silu" | "gelu" | "gelu_tanh" | "clamped_swiglu";
+  readonly hiddenActivation: "silu" | "gelu" | "gelu_tanh" | "clamped_swiglu" | "relu_squared";
   readonly rope: RopeConfig;
   /** Window per layer; undefined for full attention. */
   readonly slidingWindows: readonly (number | undefined)[];
@@ -36,6 +38,13 @@ export interface ModelConfig {
   /** Scores and logits become cap * tanh(x / cap). */
   readonly attentionSoftCap?: number;
   readonly logitSoftCap?: number;
+  /** Norms of q and k, in families some of whose models have them; absent where the tensors decide. */
+  readonly hasQueryKeyNorm?: boolean;
+  /** Factors of projections' inputs and outputs (Falcon-H1). */
+  readonly multipliers?: {
+    readonly attention: { readonly input: number; readonly key: number; readonly output: number };
+    readonly mlp: { readonly gate: number; readonly output: number };
+  };
   /** Bounds queries, keys and values, after their norms and before rotation, to [-clip, clip] (OLMoE). */
   readonly attentionClip?: number;
   /** Rotary embedding of layers with a sliding window, where it differs (Gemma 3). */
@@ -50,15 +59,54 @@ export interface ModelConfig {
   readonly dtype: "f32" | "f16" | "bf16" | "quantized";
   readonly bosTokenId: number | undefined;
   readonly eosTokenIds: readonly number[];
+  /** Models whose tokens see those that come later, too: they take whole sequences and keep nothing of them. */
+  readonly encoder?: EncoderConfig;
+  /** A head that gives a score to each of some labels, in place of text. */
+  readonly classifier?: ClassifierConfig;
   /** False for a checkpoint without an output head: it gives embeddings, no text. */
   readonly hasHead?: false;
   /** How its embeddings are made, where the checkpoint says so. */
   readonly embedding?: EmbeddingConfig;
 }
 
+export interface EncoderConfig {
+  /** Types of tokens and positions that the model has embeddings for; 0: it has none. */
+  readonly numTypes: number;
+  readonly numPositions: number;
+  /** Of a text's first token. */
+  readonly firstPosition: number;
+  /** Biases of norms and of the classifier's first layer; absent: as the family has them. */
+  readonly normBias?: boolean;
+  readonly classifierBias?: boolean;
+}
+
+export interface ClassifierConfig {
+  /** By the column of their score. */
+  readonly labels: readonly string[];
+  readonly pooling: Pooling;
+  /** What makes probabilities of the scores. */
+  readonly activation: "sigmoid" | "softmax" | "identity";
+}
+
+/** A text's vector: its first token's hidden state, its last one's, the mean of all or the largest value of each column. */
+export type Pooling = "cls" | "last" | "mean" | "max";
+
+/** A linear layer behind the pooling. */
+export interface DenseLayer {
+  readonly name: string;
+  readonly rows: number;
+  readonly bias: boolean;
+  readonly activation: PlainActivation;
+}
+
 export interface EmbeddingConfig {
-  /** The mean of all tokens' hidden states, or the last one's. */
-  readonly pooling: "mean" | "last";
+  readonly pooling: Pooling;
+  /** Encoders alone. */
+  readonly dense?: readonly DenseLayer[];
+  /** Texts put before a text, by the name of its use. */
+  readonly prompts?: Readonly<Record<string, string>>;
+  /** The prompt of texts whose use is not said. */
+  readonly defaultPrompt?: string;
   /** Scaled to length 1. */
   readonly normalize: boolean;
   /** Lengths to which embeddings may be cut; absent: none. */
@@ -76,9 +124,52 @@ export interface ExpertsConfig {
   readonly sharedIntermediateSize?: number;
   /** True for layers with a dense MLP of `ModelConfig.intermediateSize`. */
   readonly denseLayers: readonly boolean[];
+  /** Weights are sigmoids; else they come of a softmax. */
+  readonly scoring?: "sigmoid";
+  /** Experts have biases that only their choice sees. */
+  readonly hasSelectionBias?: boolean;
+  readonly groups?: { readonly count: number; readonly chosen: number; readonly by: "best" | "two_best" };
+  /** Multiplies the weights. */
+  readonly weightScale?: number;
 }
 
-export type RecurrenceConfig = GatedDeltaConfig;
+export type RecurrenceConfig = GatedDeltaConfig | ShortConvolutionConfig | StateSpaceConfig;
+
+/** Mamba-2 layers. */
+export interface StateSpaceConfig {
+  readonly kind: "state_space";
+  /** True for the layers without attention; one with it may have a state beside. */
+  readonly layers: readonly boolean[];
+  /** What each layer is, where it is one block alone (Nemotron-H). */
+  readonly blocks?: readonly ("state_space" | "attention" | "mlp" | "experts")[];
+  /** Tokens that the convolution of x, b and c sees. */
+  readonly taps: number;
+  readonly numGroups: number;
+  readonly numHeads: number;
+  readonly headDim: number;
+  readonly stateSize: number;
+  readonly hasConvolutionBias: boolean;
+  readonly hasProjectionBias: boolean;
+  /** Norm of each group of what the heads give: after it is multiplied by its gate, before, or none. */
+  readonly norm: "after_gate" | "before_gate" | "none";
+  readonly leastStep?: number;
+  readonly mostStep?: number;
+  /** `negative` in GGUF files, whose converter applies -exp to the decay rates. */
+  readonly rateForm: "log" | "negative";
+  /** Multiply what is projected: gate, x, b, c and step; and what the layer gives. */
+  readonly inputScales?: readonly number[];
+  readonly outputScale?: number;
+}
+
+/** Layers of a gated convolution (LFM2). */
+export interface ShortConvolutionConfig {
+  readonly kind: "short_convolution";
+  /** True for the layers that have it in place of attention. */
+  readonly layers: readonly boolean[];
+  /** Tokens that it sees. */
+  readonly taps: number;
+  readonly hasBias: boolean;
+}
 
 /** Gated DeltaNet layers. */
 export interface GatedDeltaConfig {
@@ -94,6 +185,8 @@ export interface GatedDeltaConfig {
   /** `tiled` and `negative` in GGUF files, whose converter orders the heads for broadcasting and applies -exp to the decay rates. */
   readonly keyHeads: "grouped" | "tiled";
   readonly rateForm: "log" | "negative";
+  /** One projection gives each key head's q, k, v and output gate side by side, another its write strengths and decays (Qwen3-Next). */
+  readonly isByKeyHead?: true;
 }
 
 export interface RopeConfig {

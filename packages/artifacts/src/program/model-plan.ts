@@ -11,7 +11,8 @@ export interface ModelPlan {
   readonly ops: readonly PlannedOp[];
   /** Normalised hidden state of the output rows. */
   readonly hidden: BufferRef;
-  readonly head: Planned<ProgramSpec["head"]>;
+  /** Undefined for models that give no text. */
+  readonly head: PlannedHead | undefined;
   /** What adapters can add to, by the module's name: "model.layers.0.self_attn.q_proj". */
   readonly adaptable: ReadonlyMap<string, AdaptableModule>;
   /** Tensors of the checkpoint that the program does not read. */
@@ -67,4 +68,4 @@ export type PlannedOp = Planned<Op>;
 /** An op that keeps state, before it is numbered. */
 export type PlannedRecurrence = WithoutState<Planned<RecurrentOp>>;
 type WithoutState<T> = T extends unknown ? Omit<T, "state"> : never;
-export type PlannedHead = Planned<ProgramSpec["head"]>;
+export type PlannedHead = Planned<NonNullable<ProgramSpec["head"]>>;

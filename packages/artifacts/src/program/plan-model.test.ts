@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { OctavoError } from "@octavo/protocol/errors";
+import { openCheckpoint } from "../checkpoint/open-checkpoint.js";
 import { tensorInfo, tensorsOf, tinyConfig } from "../testing/tiny-tensors.js";
 import { planModel } from "./registry.js";
 
@@ -96,6 +98,23 @@ describe("planModel", () => {
     assert.throws(
       () => planModel({ ...tinyConfig, architecture: "GptMysteryModel" }, new Map()),
       throwsCode("artifact_unsupported", /"GptMysteryModel" is not supported\. Supported: LlamaForCausalLM/),
+    );
+  });
+
+  test("refuses quantised matrices that a hybrid takes apart by rows, by name", async () => {
+    const folder = new URL("../../fixtures/models/checkpoints/qwen3-next", import.meta.url);
+    const { config, tensors } = await openCheckpoint(fileURLToPath(folder));
+    const name = [...tensors.keys()].find((key) => key.endsWith("linear_attn.in_proj_qkvz.weight"))!;
+    const quantised = new Map(tensors);
+    const recipe = { layout: "int4", assemble: () => assert.fail("read before it was refused") };
+    quantised.set(name, { ...tensors.get(name)!, recipe });
+    assert.ok(planModel(config, tensors).ops.length > 0);
+    assert.throws(
+      () => planModel(config, quantised),
+      throwsCode(
+        "artifact_unsupported",
+        new RegExp(`${name}" in .*qwen3-next.* taken apart by rows; .* unquantised or from GGUF`),
+      ),
     );
   });
 

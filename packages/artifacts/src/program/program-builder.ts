@@ -4,6 +4,7 @@ import type { TensorInfo } from "../checkpoint/checkpoint.js";
 import { tensorSlices } from "../checkpoint/tensor-slices.js";
 import { isFloatType } from "../checkpoint/tensor-storage.js";
 import type { ModelConfig } from "./model-config.js";
+import { type RowRuns, rowsByRun } from "./row-runs.js";
 import { transposedExperts } from "./transposed-experts.js";
 import type {
   AdaptableModule,
@@ -57,6 +58,11 @@ export class ProgramBuilder {
     this.#ops.push(op);
   }
 
+  /** Multiplies by a factor that may be absent, or 1. */
+  scale(on: BufferRef, factor: number | undefined): void {
+    if (factor !== undefined && factor !== 1) this.add({ op: "scale", on, factor });
+  }
+
   /** Records an op that keeps state, under the next number. */
   addRecurrent(op: PlannedRecurrence): void {
     this.add({ ...op, state: this.#numRecurrent });
@@ -80,8 +86,31 @@ export class ProgramBuilder {
     return plan;
   }
 
+  /** Rows of the tensor `[sum of all runs, cols]` as a matrix; see `rowsByRun`. */
+  rowsByRun(name: string, runs: RowRuns, cols: number, parts: readonly number[]): MatrixPlan {
+    const rows = runs.count * runs.sizes.reduce((sum, size) => sum + size, 0);
+    const sources = rowsByRun(this.#tensor(name, [rows, cols]), runs, parts);
+    return {
+      kind: "matrix",
+      rows: sources.reduce((sum, { shape: [own = 0] }) => sum + own, 0),
+      cols,
+      sources,
+    };
+  }
+
   vector(name: string, length: number): VectorPlan {
     return { kind: "vector", length, sources: [this.#vectorTensor(name, length)] };
+  }
+
+  /** A vector that some formats store with further dimensions. */
+  flatVector(name: string, length: number): VectorPlan {
+    const shape = this.find(name)?.shape ?? [length];
+    const size = shape.reduce((product, of) => product * of, 1);
+    return {
+      kind: "vector",
+      length,
+      sources: [this.#floats(this.#tensor(name, size === length ? shape : [length]))],
+    };
   }
 
   /** The weights of a convolution of each channel by itself, `[channels, 1, taps]` or, in GGUF, `[channels, taps]`. */
@@ -117,13 +146,19 @@ export class ProgramBuilder {
       readonly groupSize?: number;
       readonly residual?: BufferRef;
       readonly weightOffset?: number;
+      /** Each group has weights of its own. */
+      readonly isWhole?: true;
     } = {},
   ): void {
     const { rmsNormEps: eps, normWeightOffset, normKind } = this.config;
     if (normKind === "layer") return this.#layerNorm(name, input, out, options.residual);
-    const weight = this.vector(name, options.groupSize ?? input.width ?? 0);
+    const { isWhole, ...rest } = options;
+    const weight =
+      isWhole === true
+        ? this.flatVector(name, input.width ?? 0)
+        : this.vector(name, options.groupSize ?? input.width ?? 0);
     const offset = normWeightOffset !== undefined && { weightOffset: normWeightOffset };
-    this.add({ op: "rms_norm", in: input, weight, out, eps, ...offset, ...options });
+    this.add({ op: "rms_norm", in: input, weight, out, eps, ...offset, ...rest });
   }
 
   /**
@@ -142,12 +177,13 @@ export class ProgramBuilder {
 
   /** An expert's gated MLP of three tensors, named without `.weight`. */
   expert(
-    names: { readonly gate: string; readonly up: string; readonly down: string },
+    names: { readonly gate: string; readonly up?: string; readonly down: string },
     inner: number,
     bias: boolean,
   ): PlannedExpert {
     const { hiddenSize } = this.config;
-    const gateAndUp = [names.gate, names.up].map((name) => ({ name, rows: inner, bias }));
+    const first = names.up === undefined ? [names.gate] : [names.gate, names.up];
+    const gateAndUp = first.map((name) => ({ name, rows: inner, bias }));
     const [gate, up] = this.#group(gateAndUp, hiddenSize);
     const [down] = this.#group([{ name: names.down, rows: hiddenSize, bias }], inner);
     if (gate === undefined || down === undefined)
@@ -262,7 +298,7 @@ export class ProgramBuilder {
     return site;
   }
 
-  finish(hidden: BufferRef, head: PlannedHead): ModelPlan {
+  finish(hidden: BufferRef, head?: PlannedHead): ModelPlan {
     return {
       buffers: this.#buffers,
       ops: this.#ops,
@@ -320,7 +356,12 @@ function everySecond(tensor: TensorInfo, first: number): TensorInfo {
 
 /** Tensors that repeat what the configuration says: old checkpoints store rotary frequencies, tied ones a second head. */
 function isDerived(name: string): boolean {
-  return name.endsWith(".rotary_emb.inv_freq") || name === "lm_head.weight" || name === "rope_freqs.weight";
+  return (
+    name.endsWith(".rotary_emb.inv_freq") ||
+    name === "embeddings.position_ids" ||
+    name === "lm_head.weight" ||
+    name === "rope_freqs.weight"
+  );
 }
 
 function shapeText(shape: readonly number[]): string {

@@ -17,6 +17,16 @@ import { qwen2MoeFamily } from "../families/qwen2-moe.js";
 import { qwen3Family } from "../families/qwen3.js";
 import { qwen3MoeFamily } from "../families/qwen3-moe.js";
 import { qwen35Family } from "../families/qwen3-5.js";
+import { qwen35MoeFamily } from "../families/qwen3-5-moe.js";
+import { qwen3NextFamily } from "../families/qwen3-next.js";
+import { lfm2Family } from "../families/lfm2.js";
+import { lfm2MoeFamily } from "../families/lfm2-moe.js";
+import { graniteMoeHybridFamily } from "../families/granite-moe-hybrid.js";
+import { falconH1Family } from "../families/falcon-h1.js";
+import { nemotronHFamily } from "../families/nemotron-h.js";
+import { ernie45MoeFamily } from "../families/ernie4-5-moe.js";
+import { glm4MoeFamily } from "../families/glm4-moe.js";
+import { miniMaxM2Family } from "../families/minimax-m2.js";
 import { smolLm3Family } from "../families/smollm3.js";
 import { cohere2Family } from "../families/cohere2.js";
 import { ernie45Family } from "../families/ernie4-5.js";
@@ -26,6 +36,9 @@ import { graniteMoeSharedFamily } from "../families/granite-moe-shared.js";
 import { ministral3Family } from "../families/ministral3.js";
 import { olmo3Family } from "../families/olmo3.js";
 import { seedOssFamily } from "../families/seed-oss.js";
+import { bertFamily } from "../families/bert.js";
+import { modernBertFamily } from "../families/modernbert.js";
+import { robertaFamily, xlmRobertaFamily } from "../families/xlm-roberta.js";
 import type { ModelConfig } from "./model-config.js";
 import type { ModelFamily } from "./model-family.js";
 import type { ModelPlan } from "./model-plan.js";
@@ -43,6 +56,16 @@ export const modelFamilies: readonly ModelFamily[] = [
   qwen3Family,
   qwen3MoeFamily,
   qwen35Family,
+  qwen35MoeFamily,
+  qwen3NextFamily,
+  lfm2Family,
+  lfm2MoeFamily,
+  graniteMoeHybridFamily,
+  falconH1Family,
+  nemotronHFamily,
+  glm4MoeFamily,
+  ernie45MoeFamily,
+  miniMaxM2Family,
   gemmaFamily,
   gemma2Family,
   gemma3Family,
@@ -60,6 +83,10 @@ export const modelFamilies: readonly ModelFamily[] = [
   glmFamily,
   glm4Family,
   graniteMoeSharedFamily,
+  bertFamily,
+  xlmRobertaFamily,
+  robertaFamily,
+  modernBertFamily,
 ];
 
 const byArchitecture: ReadonlyMap<string, ModelFamily> = new Map(

@@ -105,12 +105,19 @@ function placeLines({ numPairs, disagreement, firstPreferred }: PositionBias): r
   ];
 }
 
-function cascadeLines({ numScored, stages, numAudited, agreement }: CascadeReport): readonly string[] {
+function cascadeLines({
+  numScored,
+  stages,
+  numAudited,
+  agreement,
+  problems,
+}: CascadeReport): readonly string[] {
   if (numScored === 0) return [];
   const decided = stages.map(({ name, numDecided }) => `${name} ${numDecided}`).join(", ");
   return [
     `decided by         ${decided}`,
     `agreement          ${estimate(agreement?.estimate, agreement?.interval)} of ${numAudited} audited`,
+    ...problems.map((problem) => `warning: a stage failed: ${problem}`),
   ];
 }
 

@@ -56,7 +56,7 @@ function summaryOf(path: string, { targets, routes, stages }: GatewayConfig): st
   for (const [name, { models, strategy, targets: asked, fallbacks }] of Object.entries(routes)) {
     const then = fallbacks.length === 0 ? "" : `, then route ${fallbacks.join(", ")}`;
     lines.push(
-      `route ${name}: ${models.join(", ")} → ${strategy} over ${asked.map(({ target }) => target).join(", ")}${then}`,
+      `route ${name}: ${models.join(", ")} → ${strategy} over ${asked.map((one) => ("pool" in one ? one.pool : one.target)).join(", ")}${then}`,
     );
   }
   if (stages.size > 0) lines.push(`stages: ${[...stages.keys()].join(", ")}`);

@@ -5,7 +5,7 @@ import { formatBinaryBytes } from "@octavo/protocol/options";
 import { measureCpu } from "@octavo/studio/plan";
 import { defineCommand } from "../command.js";
 import { describeCpu, machineChecks } from "../machine/machine-checks.js";
-import { style } from "../output/style.js";
+import { styleFor } from "../output/style.js";
 
 /** `octavo devices`: what computes. */
 export const devicesCommand = defineCommand({
@@ -61,6 +61,7 @@ export const doctorCommand = defineCommand({
     if (json) process.stdout.write(`${JSON.stringify(checks, null, 2)}\n`);
     else {
       const width = Math.max(...checks.map(({ name }) => name.length));
+      const style = styleFor(process.stdout);
       const marks = { ok: style.good("ok"), warning: style.warning("!!"), failure: style.bad("XX") };
       for (const { name, state, found, fix } of checks)
         process.stdout.write(

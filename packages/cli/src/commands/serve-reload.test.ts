@@ -14,7 +14,7 @@ test("SIGHUP takes new keys, and drops no stream", { skip: process.platform === 
   write("old");
   const { child, ended } = startOctavo(["serve", "--port", "0", "--threads", "1", "--tenants", tenants]);
   try {
-    const [, url = ""] = await lineOf(child.stdout, /at (http:\S+)\/v1/);
+    const [, url = ""] = await lineOf(child.stderr, /at (http:\S+)\/v1/);
     const ask = (key: string, stream: boolean): Promise<Response> =>
       fetch(`${url}/v1/chat/completions`, {
         method: "POST",

@@ -1,4 +1,4 @@
-import { datasetFormats, type OpenDatasetOptions } from "@octavo/evals";
+import { datasetFormats, type OpenDatasetOptions, readEvaluatorFile } from "@octavo/evals";
 import { OctavoError } from "@octavo/protocol/errors";
 import { given, inGroup, option, type ResolvedOptions, valueType } from "@octavo/protocol/options";
 
@@ -55,8 +55,9 @@ export function keyOf(flag: string, variable: string | undefined): string | unde
   throw new OctavoError("invalid_option", `--${flag}: ${variable} is not set`, { param: flag });
 }
 
-/** An evaluator by name, or as JSON with options. Throws `invalid_option` for what is not JSON. */
+/** An evaluator by name, as JSON with options, or of a file. Throws `invalid_option` for what is none of them. */
 export function evaluatorOf(text: string): unknown {
+  if (/\.(ya?ml|json)$/.test(text)) return readEvaluatorFile(text);
   if (!text.trimStart().startsWith("{")) return text;
   try {
     return JSON.parse(text) as unknown;
@@ -113,7 +114,7 @@ export const targetRows = {
     ),
     evaluator: option.texts(
       "--evaluator <name...>",
-      'scores answers; octavo eval list has the names. With options: \'{"name": "contains", "options": {...}}\'',
+      'scores answers; octavo eval list has the names. With options: \'{"name": "contains", "options": {...}}\'; a file of one: NAME.yaml',
     ),
   }),
   ...judgeRows,

@@ -2,7 +2,7 @@ import { describeModel, type ModelDescription } from "@octavo/engine";
 import { availableMemoryBytes } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import { formatBinaryBytes } from "@octavo/protocol/options";
-import { makePlan } from "@octavo/studio/plan";
+import { makePlan, type Plan } from "@octavo/studio/plan";
 
 /** What a model is, and whether this machine has memory for it and one conversation. */
 export interface ModelFit {
@@ -25,25 +25,7 @@ export async function fitOf(model: string | OctavoError): Promise<ModelFit> {
   try {
     if (typeof model !== "string") throw model;
     const description = await describeModel(model);
-    const hardware = {
-      name: "this machine",
-      memoryBytes: freeBytes,
-      bandwidth: 1,
-      flops: { bf16: 1 },
-      source: "",
-    };
-    const plan = makePlan(model, description, {
-      hardware: [{ id: "cpu", hardware }],
-      devices: 1,
-      context: undefined,
-      outputTokens: undefined,
-      concurrency: 1,
-      kvFormat: "bf16",
-      memoryUtilization: 1,
-      efficiency: 1,
-      dollarsPerHour: undefined,
-      apiPrice: undefined,
-    });
+    const plan = memoryPlan(model, description, freeBytes);
     const format = plan.machines[0]?.formats[0];
     const weightBytes = format?.weightBytes ?? 0;
     return {
@@ -59,6 +41,28 @@ export async function fitOf(model: string | OctavoError): Promise<ModelFit> {
   } catch (thrown) {
     return { freeBytes, problem: OctavoError.from(thrown) };
   }
+}
+
+/** What a model takes of a machine with so much memory; speeds are not planned. */
+export function memoryPlan(
+  model: string,
+  description: ModelDescription,
+  memoryBytes: number,
+  context?: number,
+): Plan {
+  const hardware = { name: "this machine", memoryBytes, bandwidth: 1, flops: { bf16: 1 }, source: "" };
+  return makePlan(model, description, {
+    hardware: [{ id: "cpu", hardware }],
+    devices: 1,
+    context,
+    outputTokens: undefined,
+    concurrency: 1,
+    kvFormat: "bf16",
+    memoryUtilization: 1,
+    efficiency: 1,
+    dollarsPerHour: undefined,
+    apiPrice: undefined,
+  });
 }
 
 export function fitText({ neededBytes, freeBytes, problem }: ModelFit): string {

@@ -9,12 +9,26 @@ import {
   pickOptions,
   type ResolvedOptions,
 } from "@octavo/protocol/options";
-import { serverOptions, tenantSources } from "@octavo/server/settings";
+import { serverOptions, tenantSources } from "@octavo/server/options";
+import type { TenantSettings } from "@octavo/server/settings";
+import type { OptionSources } from "./option-sources.js";
+import { translateFlags } from "./vllm/translate-flags.js";
 
 /** Options of the command alone. */
 const commandRows = {
   ...inGroup("Model", {
     model: option.text("--model <model>", "the same as the argument"),
+    config: option.text(
+      "--config <file>",
+      "YAML file of flags and their values, as vLLM's; flags and OCTAVO_ variables go before it",
+    ),
+    auto: option.toggle(
+      "--auto",
+      "choose context and KV cache by what fits this machine, and say what was chosen",
+    ),
+    hfToken: option.text("--hf-token <token>", "token for Hugging Face's hub", {
+      defaultText: "$HF_TOKEN, or that of `hf auth login`",
+    }),
   }),
   ...inGroup("Requests", {
     enableAutoToolChoice: option.toggle(
@@ -26,11 +40,16 @@ const commandRows = {
     speculativeModel: option.text(
       "--speculative-model <model>",
       "draft model, or [ngram]; the older way to say it",
+      { aliases: ["--spec-model"] },
+    ),
+    speculativeMethod: option.text(
+      "--spec-method <method>",
+      "ngram, suffix or draft_model, in place of --speculative-config",
     ),
     numSpeculativeTokens: option.integer(
       "--num-speculative-tokens <n>",
       "draft tokens per step with --speculative-model",
-      { min: 1, max: 128, defaultText: "5" },
+      { min: 1, max: 128, defaultText: "5", aliases: ["--spec-tokens"] },
     ),
     ngramPromptLookupMin: option.integer(
       "--ngram-prompt-lookup-min <n>",
@@ -44,6 +63,7 @@ const commandRows = {
     ),
   }),
   ...inGroup("Tenants", {
+    tenants: option.text("--tenants <file>", "JSON file of tenants, lanes and keys"),
     tenantFrom: option.choice(
       tenantSources,
       "--tenant-from <source>",
@@ -102,6 +122,13 @@ export const serveRows = Object.fromEntries(
 
 export type ServeOptions = ResolvedOptions<typeof serveRows>;
 
+/** Where they come from beside flags: `--config`, OCTAVO_ variables; and vLLM's flags are understood. */
+export const serveSources: OptionSources = {
+  environmentPrefix: "OCTAVO_",
+  translate: (args) => translateFlags(serveRows, args),
+  readFile: async (path) => (await import("./config-file.js")).readConfigFile(serveRows, path),
+};
+
 /** Options for `LLM.load`. Throws `invalid_option` for flags that contradict each other. */
 export function loadOptionsOf(options: ServeOptions): LoadOptions {
   for (const [flag, isSet] of [
@@ -117,14 +144,15 @@ export function loadOptionsOf(options: ServeOptions): LoadOptions {
   };
 }
 
-/** Configuration of the server; `defaultNames` are used if no name was given. */
+/** Configuration of the server, with what the file of `--tenants` holds; `defaultNames` are used if no name was given. */
 export function serverConfigOf(
   options: ServeOptions,
   defaultNames: readonly string[],
+  tenants: TenantSettings = serverOptions.tenants.default,
 ): OptionsOf<typeof serverOptions> {
-  const { servedModelNames, tenants, tenantFrom, kvCacheDtype, enablePrefixCaching } = options;
+  const { servedModelNames, tenantFrom, kvCacheDtype, enablePrefixCaching } = options;
   return {
-    ...pickOptions(serverOptions, options),
+    ...pickOptions(serverOptions, { ...options, tenants }),
     servedModelNames: servedModelNames.length === 0 ? defaultNames : servedModelNames,
     tenants: tenantFrom === undefined ? tenants : { ...tenants, tenantFrom },
     // Labels of `vllm:cache_config_info` beside the number and size of blocks.
@@ -136,22 +164,30 @@ type SpeculativeOptions = Pick<
   ServeOptions,
   | "speculativeConfig"
   | "speculativeModel"
+  | "speculativeMethod"
   | "numSpeculativeTokens"
   | "ngramPromptLookupMin"
   | "ngramPromptLookupMax"
 >;
 
-/** vLLM's older flags, one per field of `--speculative-config`. */
+/** vLLM's flags for single fields of `--speculative-config`, the older ones and the newer. */
 function speculativeConfigOf(options: SpeculativeOptions): LoadOptions["speculativeConfig"] {
-  const { speculativeConfig, speculativeModel, numSpeculativeTokens } = options;
+  const { speculativeConfig, speculativeMethod, numSpeculativeTokens } = options;
+  const speculativeModel =
+    options.speculativeModel ?? (speculativeMethod === "ngram" ? "[ngram]" : undefined);
   const { ngramPromptLookupMin: promptLookupMin, ngramPromptLookupMax: promptLookupMax } = options;
   const hasLookup = promptLookupMin !== undefined || promptLookupMax !== undefined;
   const hasDetails = numSpeculativeTokens !== undefined || hasLookup;
   if (speculativeConfig !== undefined) {
-    if (speculativeModel !== undefined || hasDetails)
+    if (speculativeModel !== undefined || speculativeMethod !== undefined || hasDetails)
       throw contradiction("--speculative-config takes the place of the older flags; leave those out");
     return speculativeConfig;
   }
+  if (speculativeMethod !== undefined && !isKnownMethod(speculativeMethod, speculativeModel))
+    throw contradiction(
+      `--spec-method is ngram, suffix or draft_model (with --spec-model), not ${speculativeMethod}`,
+    );
+  if (speculativeMethod === "suffix") return { method: "suffix", numSpeculativeTokens };
   if (speculativeModel === undefined) {
     if (!hasDetails) return undefined;
     throw contradiction(
@@ -163,6 +199,11 @@ function speculativeConfigOf(options: SpeculativeOptions): LoadOptions["speculat
   if (hasLookup)
     throw contradiction("--ngram-prompt-lookup-min and -max go with --speculative-model [ngram]");
   return { method: "draft_model", model: speculativeModel, numSpeculativeTokens };
+}
+
+function isKnownMethod(method: string, model: string | undefined): boolean {
+  if (method === "draft_model") return model !== undefined && !isNgram(model);
+  return method === "ngram" ? isNgram(model ?? "") : method === "suffix" && model === undefined;
 }
 
 function contradiction(message: string): OctavoError {

@@ -2,6 +2,8 @@ import type { LanguageModel, LLM } from "@octavo/engine";
 
 export interface BannerFacts {
   readonly url: string;
+  /** Where it listens on no port. */
+  readonly uds?: string | undefined;
   readonly model: LanguageModel;
   /** What runs the kernels. */
   readonly backend: Pick<
@@ -16,7 +18,7 @@ export interface BannerFacts {
 }
 
 /** What `octavo serve` prints once it is ready: address, model, and a command to try it with. */
-export function serveBanner({ url, model, backend, names, needsKey, faults }: BannerFacts): string {
+export function serveBanner({ url, uds, model, backend, names, needsKey, faults }: BannerFacts): string {
   const name = names[0] ?? model.name;
   const { stats } = model.engine;
   const key = needsKey ? ` \\\n  -H 'Authorization: Bearer YOUR_KEY'` : "";
@@ -27,7 +29,7 @@ export function serveBanner({ url, model, backend, names, needsKey, faults }: Ba
   const kernels = [backend.instructionSet, ...backend.features].join(" + ");
   return [
     "",
-    `  Octavo serves ${name} at ${url}/v1`,
+    `  Octavo serves ${name} at ${uds === undefined ? `${url}/v1` : `the socket ${uds}`}`,
     `  context ${model.engine.maxModelLen} tokens, KV cache ${stats.totalBlocks} blocks`,
     backend.name === "cpu"
       ? `  ${kernels} kernels on ${backend.numThreads} ${backend.numThreads === 1 ? "thread" : "threads"}`
@@ -35,7 +37,7 @@ export function serveBanner({ url, model, backend, names, needsKey, faults }: Ba
     ...(backend.kernelReasons ?? []).map((reason) => `  ${reason}`),
     ...faults.map((fault) => `  WARNING: ${fault}`),
     "",
-    `curl ${url}${path}${key} \\`,
+    `curl ${uds === undefined ? "" : `--unix-socket ${uds} `}${url}${path}${key} \\`,
     `  -H 'Content-Type: application/json' \\`,
     `  -d '${JSON.stringify(body)}'`,
     "",

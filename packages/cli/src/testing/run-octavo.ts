@@ -54,7 +54,7 @@ export async function serveOctavo(
   const { child, ended } = startOctavo(["serve", "--port", "0", "--threads", "1", ...flags]);
   const url = await new Promise<string>((resolve, reject) => {
     let said = "";
-    child.stdout.on("data", (text: string) => {
+    child.stderr.on("data", (text: string) => {
       said += text;
       const found = /http:\/\/[\d.]+:\d+/.exec(said);
       if (found !== null) resolve(found[0]);

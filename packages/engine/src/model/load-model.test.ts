@@ -137,7 +137,7 @@ describe("loadModel", () => {
     const [spec] = recorder.programs;
     const embedding = spec?.ops.find((op) => op.op === "embedding");
     assert.ok(
-      embedding !== undefined && embedding.weight === spec?.head.weight,
+      embedding !== undefined && embedding.weight === spec?.head?.weight,
       "tied head shares the handle",
     );
     assert.equal(recorder.matrices.length, 1 + 2 * 4);

@@ -65,7 +65,7 @@ export async function loadModel(
       buffers: plan.buffers,
       ops: plan.ops.map((op) => realize(op, weights)),
       hidden: plan.hidden,
-      head: realizeFields(plan.head, weights),
+      ...(plan.head !== undefined && { head: realizeFields(plan.head, weights) }),
       maxTokens: options.maxTokens,
     });
     return {
@@ -112,8 +112,11 @@ function realize(op: PlannedOp, weights: WeightPacker): Op {
     const both = { decayRate: vector(decayRate), stepBias: vector(stepBias) };
     return op.op === "gated_delta_rule" ? { ...op, ...both } : { ...op, ...both, skip: vector(op.skip) };
   }
-  if (op.op === "experts")
-    return { ...op, experts: op.experts.map((expert) => realizeExpert(expert, weights)) };
+  if (op.op === "experts") {
+    const { selectionBias: bias, ...rest } = op;
+    const added = bias && { selectionBias: weights.vector(bias) };
+    return { ...rest, ...added, experts: op.experts.map((expert) => realizeExpert(expert, weights)) };
+  }
   return op;
 }
 

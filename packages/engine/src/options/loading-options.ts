@@ -1,4 +1,4 @@
-import { inGroup, option, type OptionType, valueType } from "@octavo/protocol/options";
+import { inGroup, option, valueType } from "@octavo/protocol/options";
 import { quantizationNames } from "@octavo/artifacts/quantization/quantization-names";
 import {
   adapterSpec,
@@ -21,14 +21,18 @@ const floatTypeAliases: Readonly<Record<string, (typeof floatTypes)[number]>> = 
   float32: "f32",
   float: "f32",
 };
-const plainFloatType = valueType.choice(floatTypes);
-const floatType: OptionType<(typeof floatTypes)[number]> = {
-  ...plainFloatType,
-  expects: `${plainFloatType.expects} (or vLLM's ${Object.keys(floatTypeAliases).join(", ")})`,
-  parse: (text, earlier) =>
-    (Object.hasOwn(floatTypeAliases, text) ? floatTypeAliases[text] : undefined) ??
-    plainFloatType.parse(text, earlier),
-};
+
+/** One of `names`, or of vLLM's names for some of them. */
+function typeOf<const Name extends string>(names: readonly (Name | (typeof floatTypes)[number])[]) {
+  const plain = valueType.choice(names);
+  return {
+    ...plain,
+    expects: `${plain.expects} (or vLLM's ${Object.keys(floatTypeAliases).join(", ")})`,
+    parse: (text, earlier) =>
+      (Object.hasOwn(floatTypeAliases, text) ? floatTypeAliases[text] : undefined) ??
+      plain.parse(text, earlier),
+  } satisfies typeof plain;
+}
 
 /** Options of loading a model. */
 export const loadingOptions = {
@@ -87,7 +91,7 @@ export const loadingOptions = {
       { default: "auto" },
     ),
     /** Type of unquantised weights; `auto` keeps each as the checkpoint has it. */
-    dtype: option.of(floatType, "--dtype <type>", "type of unquantised weights", {
+    dtype: option.of(typeOf(floatTypes), "--dtype <type>", "type of unquantised weights", {
       default: "auto",
       defaultText: "auto, the checkpoint's",
     }),
@@ -110,17 +114,18 @@ export const loadingOptions = {
     }),
     /** Bytes of the KV cache. */
     kvCacheMemoryBytes: option.bytes("--kv-cache-memory <size>", "memory of the KV cache, e.g. 2GiB", {
+      aliases: ["--kv-cache-memory-bytes"],
       defaultText: "40 % of the free memory, at most 4 GiB",
     }),
     /** Instead: the share of the memory free after loading, above 0 and at most 1. */
     memoryUtilization: option.number(
       "--gpu-memory-utilization <share>",
       "instead: the share of the memory free after loading",
-      { above: 0, max: 1 },
+      { above: 0, max: 1, aliases: ["--device-memory-utilization"] },
     ),
     /** Type of cached keys and values; `auto` follows the weights (f16 for quantised ones); int8 keeps a scale per token and head. */
-    kvCacheDtype: option.choice(
-      [...floatTypes, "int8"],
+    kvCacheDtype: option.of(
+      typeOf([...floatTypes, "int8"]),
       "--kv-cache-dtype <type>",
       "type of cached keys and values",
       { default: "auto", defaultText: "auto, that of the weights, f16 if they are quantised" },

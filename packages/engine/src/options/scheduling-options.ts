@@ -13,13 +13,14 @@ export const schedulingOptions = inGroup("Engine", {
   /** Requests that may wait for admission; further ones are rejected with `queue_full`. */
   maxQueuedRequests: option.integer("--max-queued-requests <n>", "waiting requests before 429", {
     min: 0,
+    aliases: ["--max-num-queued-reqs"],
     default: 1024,
   }),
   /** Prompt tokens of all waiting requests together; 0 is no limit. */
   maxQueuedTokens: option.integer(
     "--max-queued-tokens <tokens>",
     "prompt tokens of the waiting requests before 429",
-    { min: 0, default: 0, defaultText: "0, no limit" },
+    { min: 0, aliases: ["--max-num-queued-tokens"], default: 0, defaultText: "0, no limit" },
   ),
   /** The same limit for the requests of one tenant, whose account may say otherwise; 0 is no limit. */
   maxQueuedRequestsPerTenant: option.integer(
@@ -80,6 +81,14 @@ export const schedulingOptions = inGroup("Engine", {
     "who is served first: by arrival, by priority, or fairly between tenants",
     { default: "fcfs" },
   ),
+  /**
+   * Requests without a seed draw theirs from this one and the number of such requests before: a server that is asked the same in the
+   * same order answers the same. Without it they draw it by chance.
+   */
+  seed: option.integer("--seed <n>", "draw the seeds of requests that have none from this one", {
+    min: 0,
+    defaultText: "by chance",
+  }),
   /** While less of the machine's memory is free, requests are rejected with `overloaded`. */
   minFreeMemoryBytes: option.bytes(
     "--min-free-memory <size>",

@@ -19,6 +19,8 @@ export interface EngineContext {
   readonly maxModelLen: number;
   readonly eosTokenIds: ReadonlySet<number>;
   readonly stopAutomatonOf: (stops: readonly string[]) => StopAutomaton;
+  /** For a request without a seed. */
+  readonly nextSeed: () => bigint;
   readonly badWordsOf: (words: readonly string[]) => readonly Int32Array[];
   readonly observers: ObserverList;
   readonly evidence: EvidenceLog;
@@ -134,6 +136,10 @@ export abstract class ActiveRequest implements SequenceGroup, ObservedRequest, S
     end: number,
     nowMs: number,
   ): boolean;
+  /** Where tokens of type 1 begin, if any are. */
+  get secondFrom(): number | undefined {
+    return undefined;
+  }
   /** Frees what `prepare` created. */
   abstract release(sequence: Sequence): void;
   /** Hands new events to the reader. */

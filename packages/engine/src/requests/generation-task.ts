@@ -9,7 +9,7 @@ import type {
   Usage,
 } from "../api.js";
 import { OctavoError } from "@octavo/protocol/errors";
-import { randomSeed, sequenceSeed } from "../sampling/seeds.js";
+import { sequenceSeed } from "../sampling/seeds.js";
 import { Sequence } from "../scheduler/sequence.js";
 import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
 import { ActiveRequest, type EngineContext, type RowSink } from "./active-request.js";
@@ -75,7 +75,7 @@ export class GenerationTask extends ActiveRequest {
     this.#numPromptLogprobs = params.promptLogprobs === -1 ? context.vocabSize : params.promptLogprobs;
     this.#promptLogprobs = Array.from({ length: request.promptLogprobsFrom ?? 1 }, () => undefined);
     const stops = params.stop.length === 0 ? undefined : context.stopAutomatonOf(params.stop);
-    const seed = params.seed ?? randomSeed();
+    const seed = params.seed ?? context.nextSeed();
     this.sequences = Array.from({ length: params.n }, (_, index) => new Sequence(this, index, promptTokens));
     this.#streams = this.sequences.map((_, index) => ({
       output: new SequenceOutput(index, params, tokenizer, promptTokens, stops),

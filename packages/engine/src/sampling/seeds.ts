@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 
-export function randomSeed(): bigint {
+function randomSeed(): bigint {
   return randomBytes(8).readBigUInt64LE();
 }
 
@@ -16,4 +16,11 @@ export function sequenceSeed(seed: bigint, index: number): bigint {
   mixed = BigInt.asUintN(64, (mixed ^ (mixed >> 30n)) * 0xbf58476d1ce4e5b9n);
   mixed = BigInt.asUintN(64, (mixed ^ (mixed >> 27n)) * 0x94d049bb133111ebn);
   return mixed ^ (mixed >> 31n);
+}
+
+/** Seeds of the requests that bring none: by chance, or the same ones in the same order for the same `seed`. */
+export function seedSource(seed: number | undefined): () => bigint {
+  if (seed === undefined) return randomSeed;
+  let numRequests = 0;
+  return () => sequenceSeed(BigInt(seed), (numRequests += 1));
 }

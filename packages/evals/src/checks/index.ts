@@ -9,6 +9,7 @@ export { recordedTarget, spanDataset } from "../spans/span-dataset.js";
 export * from "./collecting/from-answer.js";
 export * from "./collecting/from-headers.js";
 export * from "./judging/false-alarms.js";
+export { comparePaired, type PairedComparison, type PairedScore } from "./judging/paired-comparison.js";
 export { decide, overallVerdict, type TestedEffect } from "./judging/verdicts.js";
 export { evictionBurstCheck } from "./eviction-burst/check.js";
 export type { EvictionBurstSettings } from "./eviction-burst/settings.js";

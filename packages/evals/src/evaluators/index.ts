@@ -14,3 +14,4 @@ export { corpusChrf } from "./overlap/chrf.js";
 export { missingInput } from "./inputs.js";
 export { loadEvaluatorTable } from "./load-table.js";
 export { evaluatorTable } from "./table.js";
+export { evaluatorFileFormat, readEvaluatorFile, withEvaluatorFiles } from "./evaluator-file.js";

@@ -1,6 +1,8 @@
+import { dirname, resolve } from "node:path";
 import { isRecord, OctavoError } from "@octavo/protocol";
 import { z } from "zod";
 import { type CheckName, checkNames } from "../checks/table.js";
+import { withEvaluatorFiles } from "../evaluators/evaluator-file.js";
 import { datasetFormats } from "../datasets/dataset-format.js";
 import { dimensionOf, type HealthExpectation, parseExpectation } from "./expectation.js";
 import { type HealthDimension, healthDimensions } from "./gate-result.js";
@@ -178,7 +180,12 @@ export function parseGateConfig(
   const source = new YamlSource(fileName, text);
   const parsed = configSchema.safeParse(source.value);
   if (!parsed.success) throw firstIssue(source, parsed.error);
-  const file = parsed.data;
+  const file = {
+    ...parsed.data,
+    evaluators: placed(source, ["evaluators"], () =>
+      withEvaluatorFiles(parsed.data.evaluators, dirname(resolve(fileName ?? "."))),
+    ),
+  };
   const names = new Set(
     placed(source, ["evaluators"], () =>
       vocabulary.evaluatorNames(file.evaluators, file.judge !== undefined),

@@ -60,13 +60,13 @@ export async function calibrateEvaluator(
   const unlabelled: Score[] = [];
   const samples = async function* (): AsyncGenerator<Sample> {
     for await (const evalCase of cases) {
-      labels.set(evalCase.id, labelOf(evalCase, labelField, evaluator.name));
-      const answer = await answerOf(evalCase, outputField, signal);
+      labels.set(evalCase.id, carriedLabel(evalCase, labelField, evaluator.name));
+      const answer = await carriedAnswer(evalCase, outputField, signal);
       const hasBaseline = evalCase.metadata[baselineField] !== undefined;
       yield {
         case: evalCase,
         answer,
-        ...(hasBaseline ? { baseline: await answerOf(evalCase, baselineField, signal) } : {}),
+        ...(hasBaseline ? { baseline: await carriedAnswer(evalCase, baselineField, signal) } : {}),
       };
     }
   };
@@ -143,7 +143,8 @@ function reliabilityBins(labelled: readonly LabelledScore[]): ReportCalibration[
     }));
 }
 
-async function answerOf(evalCase: EvalCase, field: string, signal: AbortSignal): Promise<Answer> {
+/** The answer that a case carries in a field of its metadata. */
+export async function carriedAnswer(evalCase: EvalCase, field: string, signal: AbortSignal): Promise<Answer> {
   const output = evalCase.metadata[field];
   if (typeof output !== "string")
     throw invalid(evalCase, field, "expected the answer that is judged, as text");
@@ -161,7 +162,8 @@ const words: Readonly<Record<string, boolean>> = {
   "0": false,
 };
 
-function labelOf(evalCase: EvalCase, field: string, evaluator: string): boolean | undefined {
+/** A person's label of a case, of which there may be one for each evaluator. */
+export function carriedLabel(evalCase: EvalCase, field: string, evaluator: string): boolean | undefined {
   const given = evalCase.metadata[field];
   const own = typeof given === "object" && given !== null ? asRecord(given)[evaluator] : given;
   if (own === undefined || own === null || own === "") return undefined;

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { asNumber, asRecord, asString, OctavoError } from "@octavo/protocol";
+import { asArray, asNumber, asRecord, asString, OctavoError } from "@octavo/protocol";
 import { wilsonInterval, type Interval } from "@octavo/statistics";
 import { z } from "zod";
 import type { EvaluateOptions, Evaluator, Sample, Score } from "../evaluators/evaluator.js";
@@ -34,14 +34,17 @@ async function runCascade(
   options: EvaluateOptions,
 ): Promise<ScorerOutcome> {
   const last = stages.length - 1;
+  const problems: string[] = [];
   for (const [index, stage] of stages.entries()) {
     const score = await stage.evaluator.evaluate(sample, options);
-    if (index === last) return withStage(score, stage, index, {});
+    if (score.status === "failed") problems.push(`${stage.evaluator.name}: ${score.reason}`);
+    const seenProblems = problems.length === 0 ? {} : { stageProblems: problems };
+    if (index === last) return withStage(score, stage, index, seenProblems);
     if (!isFinal(score, stage)) continue;
-    if (!isAudited(sample.case.id, auditShare, seed)) return withStage(score, stage, index, {});
+    if (!isAudited(sample.case.id, auditShare, seed)) return withStage(score, stage, index, seenProblems);
     const audit = await stages[last]!.evaluator.evaluate(sample, options);
     const seen = audit.status === "scored" ? { audit: audit.passed ? "pass" : "fail" } : {};
-    return withStage(score, stage, index, seen);
+    return withStage(score, stage, index, { ...seenProblems, ...seen });
   }
   throw new OctavoError("invalid_option", "a cascade needs stages", { param: "stages" });
 }
@@ -64,7 +67,7 @@ function withStage(
   score: Score,
   { evaluator }: CascadeStage,
   index: number,
-  audit: { readonly audit?: string },
+  audit: { readonly audit?: string; readonly stageProblems?: readonly string[] },
 ): ScorerOutcome {
   if (score.status !== "scored") return score;
   return { ...score, details: { ...score.details, stage: evaluator.name, stageIndex: index, ...audit } };
@@ -125,6 +128,8 @@ export interface CascadeReport {
   readonly numAudited: number;
   /** Share of the audited that the last stage agrees with; undefined where none was audited. */
   readonly agreement: { readonly estimate: number; readonly interval: Interval } | undefined;
+  /** Why earlier stages failed, such as embeddings that have changed: the last one was asked in their place. */
+  readonly problems: readonly string[];
 }
 
 /** What a cascade saved and what it cost in agreement, from its scores alone, wherever they were made. */
@@ -136,6 +141,8 @@ export function cascadeReport(scores: Iterable<Score>, confidence = 0.95): Casca
 
 /** Stages that are counted apart; no cascade has so many. */
 const mostStages = 64;
+/** Different ones that are listed. */
+const mostProblems = 5;
 
 /** Counts what each stage decided, as scores come. */
 export class CascadeTally {
@@ -143,6 +150,7 @@ export class CascadeTally {
   #numScored = 0;
   #numAudited = 0;
   #agreed = 0;
+  readonly #problems = new Set<string>();
 
   /** What no cascade scored is not counted. */
   add(score: Score): void {
@@ -151,6 +159,8 @@ export class CascadeTally {
     const name = asString(score.details?.["stage"]);
     if (index === undefined || name === undefined || index > mostStages) return;
     this.#numScored += 1;
+    for (const problem of asArray(score.details?.["stageProblems"]).slice(0, mostStages))
+      if (typeof problem === "string" && this.#problems.size < mostProblems) this.#problems.add(problem);
     while (this.#stages.length <= index)
       this.#stages.push({ name: `stage-${this.#stages.length}`, numDecided: 0 });
     this.#stages[index]!.name = name;
@@ -171,6 +181,7 @@ export class CascadeTally {
         audited === 0
           ? undefined
           : { estimate: agreed / audited, interval: wilsonInterval(agreed, audited, confidence) },
+      problems: [...this.#problems],
     };
   }
 }

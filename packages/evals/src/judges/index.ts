@@ -9,12 +9,16 @@ export {
 } from "./calibration.js";
 export {
   calibrateEvaluator,
+  carriedAnswer,
+  carriedLabel,
   type CalibrateEvaluatorOptions,
   type EvaluatorCalibration,
   reportCalibration,
 } from "./calibrate-evaluator.js";
 export { cascadeReport, type CascadeReport } from "./cascade.js";
 export { customLlmJudge, type CustomJudgeOptions } from "./custom-judge.js";
+export { ClassifierModel, type DistilledClassifier, packFloats } from "./distilled/classifier.js";
+export { embedderOf, sampleEmbedding } from "./distilled/distilled-judge.js";
 export { judgedEvaluators } from "./judged-evaluators.js";
 export { OpenAiJudge, type OpenAiJudgeSettings, openAiJudge } from "./openai-judge.js";
 export {

@@ -9,6 +9,7 @@ import { customLlmJudge } from "./custom-judge.js";
 import { judgedEvaluators } from "./judged-evaluators.js";
 import { labelsOf } from "./rubric-question.js";
 import { rubrics } from "./rubrics.js";
+import { packFloats } from "./distilled/classifier.js";
 import { FakeJudge } from "./testing/fake-judge.js";
 
 const table = new EvaluatorTable(judgedEvaluators);
@@ -30,6 +31,19 @@ const full: Sample = {
     },
   }),
   baseline: sampleOf({ output: "It is Paris." }).answer,
+};
+
+/** On the two numbers that the fake judge embeds a text in. */
+const tinyClassifier = {
+  imitates: "nobody",
+  embeddings: { model: "fake", dimensions: 2 },
+  inputs: ["output"],
+  mean: packFloats([0, 0]),
+  scale: packFloats([1, 1]),
+  layers: [{ weights: packFloats([1, 1]), bias: packFloats([0]) }],
+  calibration: { slope: 1, intercept: 0 },
+  certainty: 0.9,
+  guarantee: { agreement: 0.98, confidence: 0.95, lower_bound: 0.98, decided: 9, agreed: 9, certified_on: 9 },
 };
 
 async function scored(judge: FakeJudge, spec: unknown, sample: Sample = full) {
@@ -125,8 +139,12 @@ describe("judged evaluators", () => {
     const judge = new FakeJudge(() => {
       throw new OctavoError("judge_failed", "judge j: connection: refused");
     });
+    const options: Readonly<Record<string, unknown>> = {
+      custom_llm_judge: { grading_criteria: "Good?" },
+      distilled_judge: tinyClassifier,
+    };
     for (const { name } of table.entries) {
-      const spec = name === "custom_llm_judge" ? { name, options: { grading_criteria: "Good?" } } : name;
+      const spec = name in options ? { name, options: options[name] } : name;
       assert.deepEqual(await scored(judge, spec), {
         status: "failed",
         code: "judge_failed",

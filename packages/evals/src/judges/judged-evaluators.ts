@@ -2,6 +2,7 @@ import { OctavoError } from "@octavo/protocol";
 import { z } from "zod";
 import { defineEvaluator, type EvaluatorEntry } from "../evaluators/registry.js";
 import { customJudgeEvaluator } from "./custom-judge.js";
+import { distilledJudgeEvaluator } from "./distilled/distilled-judge.js";
 import { embeddingSimilarityEvaluator } from "./embedding-similarity.js";
 import { entailmentEvaluator } from "./entailment.js";
 import { fingerprintOf, judgeOf } from "./judge-services.js";
@@ -79,4 +80,5 @@ export const judgedEvaluators: readonly EvaluatorEntry[] = [
   customJudgeEvaluator,
   entailmentEvaluator,
   embeddingSimilarityEvaluator,
+  distilledJudgeEvaluator,
 ];

@@ -50,13 +50,17 @@ export class JudgingTally {
     };
   }
 
-  /** Judges whose preferences were shown to depend on the place too often. */
+  /** Judges whose preferences were shown to depend on the place too often, and stages that failed. */
   warnings(): readonly string[] {
-    return [...this.#tallies.values()].flatMap(({ evaluator, target, places: { bias } }) => {
+    return [...this.#tallies.values()].flatMap(({ evaluator, target, places: { bias }, cascade }) => {
       const { disagreement } = bias;
-      if (disagreement === undefined || disagreement.interval[0] <= mostDisagreement) return [];
+      const stages = cascade
+        .report(confidence)
+        .problems.map((problem) => `${evaluator} on ${target}: a stage of the cascade failed: ${problem}`);
+      if (disagreement === undefined || disagreement.interval[0] <= mostDisagreement) return stages;
       const share = `${(100 * disagreement.estimate).toFixed(0)} %`;
       return [
+        ...stages,
         `${evaluator} on ${target}: in ${share} of ${bias.numPairs} pairs the order decided which answer was better; they count as ties, and small differences cannot be seen`,
       ];
     });

@@ -349,10 +349,11 @@ describe("an OpenAI-compatible target", () => {
   ];
   for (const { name, handler, code, httpStatus, text } of misbehaviours)
     it(`types the failure of ${name}`, async () => {
-      const { answer } = await answerFrom(handler, {
-        timeoutMs: code === "timeout" ? 150 : 10_000,
-        maxAnswerBytes: 100_000,
-      });
+      const ask = (timeoutMs: number): ReturnType<typeof answerFrom> =>
+        answerFrom(handler, { timeoutMs, maxAnswerBytes: 100_000 });
+      let { answer } = await ask(code === "timeout" ? 150 : 10_000);
+      // a busy machine may not have brought what comes before the deadline
+      if (code === "timeout" && answer.text !== (text ?? "")) ({ answer } = await ask(10_000));
       assert.equal(answer.failure?.code, code, JSON.stringify(answer.failure));
       assert.equal(answer.failure?.httpStatus, httpStatus);
       assert.equal(answer.text, text ?? "", "what came before is kept");

@@ -19,7 +19,14 @@ export interface ConfigSource {
  */
 export function loadGatewayConfig(from: ConfigSource): GatewayConfig {
   const source = new YamlSource(from.name, from.text);
-  const value = withEnvironment(source, from.environment);
+  return readGatewayConfig(source, withEnvironment(source, from.environment), []);
+}
+
+/** Where problems of a configuration are said to be. */
+type Source = Pick<YamlSource, "value" | "problem">;
+
+/** `pools`: names that routes may refer to. */
+export function readGatewayConfig(source: Source, value: unknown, pools: readonly string[]): GatewayConfig {
   const result = gatewaySchema.safeParse(value);
   if (!result.success) throw problemOf(source, result.error.issues);
   const stages = new Map(
@@ -29,13 +36,15 @@ export function loadGatewayConfig(from: ConfigSource): GatewayConfig {
     }),
   );
   const config = { ...result.data, stages } as unknown as GatewayConfig;
+  if (pools.length === 0 && Object.keys(config.targets).length === 0)
+    throw source.problem(["targets"], "name at least one target");
   checkTargets(source, config);
-  checkRoutes(source, config);
+  checkRoutes(source, config, pools);
   return config;
 }
 
 /** `${NAME}` in any string becomes the variable; `$${` stands for `${` itself. */
-function withEnvironment(source: YamlSource, environment: ConfigSource["environment"]): unknown {
+export function withEnvironment(source: Source, environment: ConfigSource["environment"]): unknown {
   const visit = (value: unknown, path: readonly PropertyKey[]): unknown => {
     if (typeof value === "string") {
       return value.replaceAll(/\$\$\{|\$\{([^}]*)\}/g, (whole, name: string | undefined) => {
@@ -59,7 +68,7 @@ function withEnvironment(source: YamlSource, environment: ConfigSource["environm
 type Issue = z.core.$ZodIssue;
 
 /** The problem that is furthest inside the file; values are not shown, as they may be keys. */
-function problemOf(source: YamlSource, issues: readonly Issue[]): OctavoError {
+export function problemOf(source: Source, issues: readonly Issue[]): OctavoError {
   const issue = furthest(issues);
   const message = issue.message.replace(/, received .*$/s, "").replace(/^Invalid input: /, "");
   if (issue.code === "unrecognized_keys") {
@@ -87,8 +96,7 @@ function rank(issue: Issue): number {
   return (issue.path.length + (issue.code === "unrecognized_keys" ? 1 : 0)) * 2 + (isSpecific ? 1 : 0);
 }
 
-function checkTargets(source: YamlSource, { targets }: GatewayConfig): void {
-  if (Object.keys(targets).length === 0) throw source.problem(["targets"], "name at least one target");
+function checkTargets(source: Source, { targets }: GatewayConfig): void {
   for (const [name, target] of Object.entries(targets)) {
     const row = providers[target.provider];
     if (target.url === undefined && row.url === undefined)
@@ -101,10 +109,15 @@ function checkTargets(source: YamlSource, { targets }: GatewayConfig): void {
   }
 }
 
-function checkRoutes(source: YamlSource, { targets, routes }: GatewayConfig): void {
+function checkRoutes(source: Source, { targets, routes }: GatewayConfig, pools: readonly string[]): void {
   for (const [name, route] of Object.entries(routes)) {
-    for (const [index, { target, model }] of route.targets.entries()) {
+    for (const [index, one] of route.targets.entries()) {
       const path = ["routes", name, "targets", index];
+      if ("pool" in one) {
+        if (!pools.includes(one.pool)) throw source.problem(path, `there is no pool ${one.pool}`);
+        continue;
+      }
+      const { target, model } = one;
       const found = targets[target];
       if (found === undefined) throw source.problem(path, `there is no target ${target}`);
       if (model !== undefined && found.models[model] === undefined)

@@ -65,6 +65,8 @@ const target = z.strictObject({
 
 const routeTarget = z.union([
   configName.transform((name) => ({ target: name, model: undefined, weight: undefined })),
+  /** Of targets that come and go, such as the replicas of a deployment; cluster.yaml makes them. */
+  z.strictObject({ pool: configName }),
   z.strictObject({
     target: configName,
     /** As the target's section names it; without it the model that the client named. */
@@ -126,6 +128,8 @@ const route = z.strictObject({
       block_size: z.int().min(1).max(1024).default(16),
       /** Blocks that are remembered per target. */
       max_blocks: z.int().min(1).default(100_000),
+      /** For `power_of_two`: calls that the target with the longest cached prefix may have more than the one with the fewest. */
+      max_imbalance: z.int().min(0).default(10),
     })
     .optional(),
 });

@@ -13,6 +13,8 @@ export interface AdminListenerOptions {
   readonly admin: NonNullable<GatewayConfig["admin"]>;
   /** Reads the configuration again; rejects where it is refused. */
   readonly reload: () => Promise<void>;
+  /** Beside those of stages. */
+  readonly routes?: readonly AdminRoute[];
 }
 
 const maxBodyBytes = 1024 * 1024;
@@ -60,7 +62,8 @@ export class AdminListener {
   }
 
   async #answerStage(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
-    const routes = this.#options.gateway.runtime.stages.flatMap(({ stage }) => stage.adminRoutes ?? []);
+    const { gateway, routes: own = [] } = this.#options;
+    const routes = [...own, ...gateway.runtime.stages.flatMap(({ stage }) => stage.adminRoutes ?? [])];
     for (const route of routes) {
       const values = valuesOf(route, request.method, url.pathname);
       if (values === undefined) continue;
@@ -116,7 +119,7 @@ function valuesOf(
 
 function targetStates(gateway: Gateway): readonly object[] {
   const now = Date.now();
-  return [...gateway.runtime.targets.values()].map((target) => ({
+  return Array.from(gateway.runtime.router.everyTarget(), (target) => ({
     name: target.name,
     provider: target.config.provider,
     models: Object.keys(target.config.models),

@@ -7,6 +7,7 @@ import { childContext, parseTraceContext } from "@octavo/tracing";
 import type { GatewayConfig } from "../config/schema.js";
 import type { Operation } from "../exchange/exchange.js";
 import { LiveExchange } from "../exchange/live-exchange.js";
+import { OpenExchanges } from "../exchange/open-exchanges.js";
 import { RequestBody } from "../exchange/request-body.js";
 import type { StageContext, StageHooks, WholeAnswer } from "../exchange/stage.js";
 import { readRequest } from "../http/read-request.js";
@@ -16,6 +17,7 @@ import { GatewayMetrics } from "../ledger/gateway-metrics.js";
 import { GatewaySpans } from "../ledger/gateway-spans.js";
 import type { AnswerWriting } from "../relay/send-whole.js";
 import { sendFailure } from "../relay/send-whole.js";
+import type { TargetPool } from "../routing/target-pool.js";
 import { openStore } from "../store/store-config.js";
 import { runCall } from "./run-call.js";
 import { GatewayRuntime } from "./runtime.js";
@@ -23,6 +25,8 @@ import { makeSideCall } from "./side-call.js";
 
 export interface GatewayOptions {
   readonly config: GatewayConfig;
+  /** Targets that come and go, by the names that routes give them; their owner closes them. */
+  readonly pools?: ReadonlyMap<string, TargetPool>;
   /** From 0 to below 1; default Math.random. */
   readonly random?: () => number;
 }
@@ -41,10 +45,11 @@ export class Gateway {
   readonly #spans: GatewaySpans;
   readonly #context: StageContext;
   readonly #random: () => number;
-  readonly #open = new Set<LiveExchange>();
+  readonly #open = new OpenExchanges();
   readonly #retiring = new Set<Promise<void>>();
   readonly #idle = new Set<() => void>();
   readonly #sweep: NodeJS.Timeout;
+  readonly #pools: ReadonlyMap<string, TargetPool>;
   readonly metrics: GatewayMetrics;
   #isDraining = false;
 
@@ -53,16 +58,18 @@ export class Gateway {
     log: AccessLog,
     spans: GatewaySpans,
     context: StageContext,
+    pools: ReadonlyMap<string, TargetPool>,
     bind: (gateway: Gateway) => void,
   ) {
     this.#runtime = runtime;
     this.#log = log;
     this.#spans = spans;
     this.#context = context;
+    this.#pools = pools;
     this.#random = context.random;
     this.metrics = new GatewayMetrics(
-      () => this.#runtime.targets.values(),
-      () => this.#open.size,
+      () => this.#runtime.router.everyTarget(),
+      () => this.#open.all.length,
       context.nowMs,
     );
     bind(this);
@@ -70,7 +77,7 @@ export class Gateway {
   }
 
   /** Throws `invalid_option` for what only shows when it is opened: a log that cannot be written, a folder without a tokenizer. */
-  static async open({ config, random = Math.random }: GatewayOptions): Promise<Gateway> {
+  static async open({ config, pools = new Map(), random = Math.random }: GatewayOptions): Promise<Gateway> {
     const log = new AccessLog(config.access_log);
     const store = await openStore(config.store, nowMs);
     let gateway: Gateway | undefined;
@@ -79,14 +86,16 @@ export class Gateway {
       random,
       store,
       call: (call) => makeSideCall(call, gateway?.runtime, nowMs),
-      priceOf: (target, model) => gateway?.runtime.targets.get(target)?.priceOf(model),
+      priceOf: (target, model) => gateway?.runtime.router.target(target)?.priceOf(model),
       log: (level, event, fields) => log.add({ time: new Date().toISOString(), level, event, ...fields }),
     };
-    const runtime = await GatewayRuntime.open(config, context, undefined).catch(async (thrown: unknown) => {
-      await store.close();
-      throw thrown;
-    });
-    return new Gateway(runtime, log, new GatewaySpans(config.tracing), context, (made) => {
+    const runtime = await GatewayRuntime.open(config, context, undefined, pools).catch(
+      async (thrown: unknown) => {
+        await store.close();
+        throw thrown;
+      },
+    );
+    return new Gateway(runtime, log, new GatewaySpans(config.tracing), context, pools, (made) => {
       gateway = made;
     });
   }
@@ -100,7 +109,7 @@ export class Gateway {
   }
 
   get numOpen(): number {
-    return this.#open.size;
+    return this.#open.all.length;
   }
 
   /** From now on calls follow this configuration; those under way end with the one they began with. Throws, and changes nothing. */
@@ -115,7 +124,7 @@ export class Gateway {
         },
       );
     try {
-      const next = await GatewayRuntime.open(config, this.#context, before);
+      const next = await GatewayRuntime.open(config, this.#context, before, this.#pools);
       this.#runtime = next;
       this.metrics.reloaded("ok");
       const retired = before.retire(next).finally(() => this.#retiring.delete(retired));
@@ -174,7 +183,7 @@ export class Gateway {
   /** Waits for calls under way, at most so long; then ends them. */
   async drain(timeoutMs: number): Promise<void> {
     this.#isDraining = true;
-    if (this.#open.size > 0) {
+    if (this.#open.all.length > 0) {
       await new Promise<void>((resolve) => {
         const finish = (): void => {
           clearTimeout(timer);
@@ -186,7 +195,7 @@ export class Gateway {
       });
     }
     const reason = new OctavoError("shutting_down", "the gateway is shutting down and ended this call");
-    for (const exchange of this.#open) exchange.abort(reason);
+    for (const exchange of this.#open.all) exchange.abort(reason);
   }
 
   async close(): Promise<void> {
@@ -201,7 +210,7 @@ export class Gateway {
   /** One sweep over all calls costs less than a timer for each. */
   #endOverdue(): void {
     const now = performance.now();
-    for (const exchange of this.#open)
+    for (const exchange of this.#open.all)
       if (now > exchange.dueMs)
         exchange.abort(
           new OctavoError("deadline_exceeded", "the call took longer than its route's total timeout"),
@@ -218,8 +227,7 @@ export class Gateway {
       throw new OctavoError("invalid_request", "stream: expected true or false", { param: "stream" });
     exchange.ledger.requestedModel = model.slice(0, 256);
     exchange.ledger.isStream = fields["stream"] === true;
-    exchange.route = (facts) => runtime.router.choose(facts, exchange.body.fields, exchange.headers);
-    exchange.priceCeiling = (choice, facts) => runtime.router.highestPrice(choice, facts);
+    exchange.router = runtime.router;
   }
 
   #fail(exchange: LiveExchange, writing: AnswerWriting, thrown: unknown, request: IncomingMessage): void {
@@ -257,8 +265,8 @@ export class Gateway {
     this.metrics.record(ledger);
     this.#spans.record(exchange, parentSpanId);
     if (this.#log.isOn) this.#log.add(accessLine(ledger));
-    this.#open.delete(exchange);
-    if (this.#open.size === 0) for (const finish of this.#idle) finish();
+    this.#open.remove(exchange);
+    if (this.#open.all.length === 0) for (const finish of this.#idle) finish();
   }
 }
 

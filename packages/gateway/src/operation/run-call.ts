@@ -1,6 +1,7 @@
 import { OctavoError } from "@octavo/protocol";
 import { formatTraceParent } from "@octavo/tracing";
 import type { PlannedAttempt } from "../exchange/exchange.js";
+import type { AttemptRecord } from "../exchange/ledger-entry.js";
 import type { LiveExchange } from "../exchange/live-exchange.js";
 import type { StageHooks, WholeAnswer } from "../exchange/stage.js";
 import { TargetAttempt } from "../relay/attempt.js";
@@ -11,6 +12,7 @@ import { AnswerSource, noTarget } from "../relay/obtain-answer.js";
 import { Relay } from "../relay/relay-answer.js";
 import type { AnswerWriting } from "../relay/send-whole.js";
 import type { PromptBlocks } from "../routing/prefix-index.js";
+import type { LiveTarget } from "../targets/live-target.js";
 import { drawSeed, type GatewayRuntime, runStages } from "./runtime.js";
 
 export interface CallEnvironment {
@@ -35,7 +37,7 @@ export async function runCall(
   checkAborted(exchange);
   const local = hooks.at(-1)?.answer;
   if (local !== undefined) {
-    const source = sourceOf(exchange, environment, [], undefined, undefined);
+    const source = sourceOf(exchange, environment, hooks, [], undefined, undefined);
     await relayOf(exchange, environment, hooks, source, undefined, undefined, false).local(local);
     return undefined;
   }
@@ -44,17 +46,39 @@ export async function runCall(
   const { ledger } = exchange;
   ledger.route = choice.route.name;
   ledger.strategy = choice.route.config.strategy;
-  let planned = runtime.router.plan(choice, exchange.facts, environment.nowMs(), environment.random, blocks);
-  for (const { onRoute } of hooks) if (onRoute !== undefined) planned = onRoute(planned);
+  exchange.dueMs = exchange.arrivedMs + choice.route.config.timeouts.total;
+  const plan = (): readonly PlannedAttempt[] => {
+    let planned = runtime.router.plan(
+      choice,
+      exchange.facts,
+      environment.nowMs(),
+      environment.random,
+      blocks,
+    );
+    for (const { onRoute } of hooks) if (onRoute !== undefined) planned = onRoute(planned);
+    return planned;
+  };
+  const { pool } = choice.route;
+  const planInTurn = async (): Promise<readonly PlannedAttempt[]> => {
+    if (choice.pinned !== undefined && pool?.member(choice.pinned) === undefined) throw noSuchReplica();
+    await pool?.turn(
+      exchange.arrivedMs,
+      () => runtime.router.hasRoom(choice, exchange.facts, environment.nowMs()),
+      () => exchange.signal,
+    );
+    return plan();
+  };
+  const planned = pool === undefined ? plan() : await planInTurn();
   if (planned.length === 0) throw noTarget();
   const continuation = planned.some(({ target }) => {
-    const live = runtime.targets.get(target);
+    const live = runtime.router.target(target);
     return live !== undefined && isResumable(exchange, live);
   })
     ? new Continuation(drawSeed())
     : undefined;
-  const source = sourceOf(exchange, environment, planned, continuation, blocks);
-  exchange.onAbort = () => source.cancel();
+  const replan = pool === undefined ? undefined : planInTurn;
+  const source = sourceOf(exchange, environment, hooks, planned, continuation, blocks, replan);
+  exchange.cancelled = source;
   exchange.dueMs = exchange.arrivedMs + choice.route.config.timeouts.total;
   try {
     const obtained = await source.obtain();
@@ -70,19 +94,24 @@ export async function runCall(
 function sourceOf(
   exchange: LiveExchange,
   environment: CallEnvironment,
+  hooks: readonly StageHooks[],
   planned: readonly PlannedAttempt[],
   continuation: Continuation | undefined,
   blocks: PromptBlocks | undefined,
+  replan?: () => Promise<readonly PlannedAttempt[]>,
 ): AnswerSource {
   const { runtime } = environment;
   const choice = planned.length === 0 ? undefined : exchange.choice;
   const route = choice?.route;
   const budgets = route === undefined ? undefined : runtime.budgets(route);
   const { retries, hedge } = route?.config ?? {};
+  /** A target that has left its pool is not found by its name any more. */
+  const attempted = new Map<AttemptRecord, LiveTarget>();
   budgets?.retries.earn();
   budgets?.hedges.earn();
   return new AnswerSource({
     planned,
+    replan,
     maxAttempts: retries?.attempts ?? 0,
     latencyThresholdMs: retries?.latency_threshold,
     hedgeAfterMs:
@@ -90,10 +119,11 @@ function sourceOf(
     retryOnRefusal: retries?.on_refusal ?? false,
     retries: budgets?.retries ?? noBudget,
     hedges: budgets?.hedges ?? noBudget,
+    allowsExtra: () => allowsExtra(hooks),
     canContinue: (next) => {
       const { winner } = exchange.ledger;
-      const begun = runtime.targets.get(winner?.target ?? "");
-      const live = runtime.targets.get(next.target);
+      const begun = winner === undefined ? undefined : attempted.get(winner);
+      const live = runtime.router.target(next.target);
       return (
         begun?.row.resumes === true &&
         live?.row.resumes === true &&
@@ -101,12 +131,15 @@ function sourceOf(
       );
     },
     open: (next, reason, firstByteMs) => {
-      const target = runtime.targets.get(next.target);
+      const target = runtime.router.target(next.target);
       const name = target?.modelName(next.model);
       if (target === undefined || name === undefined || choice === undefined)
         throw new OctavoError("no_target", `No target ${next.target} has a model ${next.model}.`);
       if (!target.admits(environment.nowMs(), choice.lane?.share)) throw noTarget();
       const { timeouts } = choice.route.config;
+      const cachedTokens = blocks?.index.predict(target.name, blocks.hashes, blocks.numTokens);
+      const { maxTokens, promptTokens: guessed } = exchange.facts;
+      const promptTokens = blocks?.numTokens ?? guessed;
       const attempt = new TargetAttempt({
         target,
         model: next.model,
@@ -120,14 +153,21 @@ function sourceOf(
         maxEventBytes: runtime.config.limits.max_event,
         elapsedMs: () => exchange.elapsedMs(),
         nowMs: environment.nowMs,
-        predictedCachedTokens: blocks?.index.predict(target.name, blocks.hashes, blocks.numTokens),
-        traceHeaders: { traceparent: formatTraceParent(exchange.trace), "x-request-id": exchange.id },
+        predictedCachedTokens: cachedTokens,
+        expectedTokens: promptTokens - (cachedTokens ?? 0) + maxTokens,
+        traceHeaders: ["traceparent", formatTraceParent(exchange.trace), "x-request-id", exchange.id],
       });
       exchange.ledger.attempts.push(attempt.record);
+      attempted.set(attempt.record, target);
       return attempt;
     },
     checkAborted: () => checkAborted(exchange),
   });
+}
+
+async function allowsExtra(hooks: readonly StageHooks[]): Promise<boolean> {
+  for (const { onExtraAttempt } of hooks) if ((await onExtraAttempt?.()) === false) return false;
+  return true;
 }
 
 function relayOf(
@@ -162,10 +202,14 @@ function hedgeDelay(
   [first]: readonly PlannedAttempt[],
 ): number | undefined {
   if (typeof after === "number") return after;
-  const window = runtime.targets.get(first?.target ?? "")?.firstByte;
+  const window = runtime.router.target(first?.target ?? "")?.firstByte;
   return window === undefined || window.count < 20
     ? undefined
     : window.quantile(Number(after.slice(1)) / 100);
+}
+
+function noSuchReplica(): OctavoError {
+  return new OctavoError("no_target", "The replica that the request is pinned to is not there.");
 }
 
 const noBudget = new AttemptBudget(0);

@@ -11,6 +11,7 @@ import { HealthProbes } from "../targets/health-probe.js";
 import { AttemptBudget } from "../relay/attempt-budget.js";
 import { type LiveRoute, TargetRouter } from "../routing/router.js";
 import { PrefixRouting } from "../routing/prefix-routing.js";
+import type { TargetPool } from "../routing/target-pool.js";
 
 export interface NamedStage {
   readonly name: string;
@@ -44,12 +45,13 @@ export class GatewayRuntime {
     stages: readonly NamedStage[],
     prefixes: PrefixRouting,
     context: StageContext,
+    pools: ReadonlyMap<string, TargetPool>,
   ) {
     this.config = config;
     this.targets = targets;
     this.stages = stages;
     this.prefixes = prefixes;
-    this.router = new TargetRouter(config, targets, defaultRoute);
+    this.router = new TargetRouter(config, { targets, pools }, defaultRoute);
     this.#probes = new HealthProbes(targets.values(), (target, isOk) => {
       if (!isOk) prefixes.forget(target.name);
       context.log(isOk ? "info" : "warn", isOk ? "target_healthy" : "target_unhealthy", {
@@ -63,6 +65,7 @@ export class GatewayRuntime {
     config: GatewayConfig,
     context: StageContext,
     before: GatewayRuntime | undefined,
+    pools: ReadonlyMap<string, TargetPool>,
   ): Promise<GatewayRuntime> {
     const targets = new Map(
       Object.entries(config.targets).map(([name, target]) => {
@@ -82,14 +85,15 @@ export class GatewayRuntime {
       const section = config.stages.get(name);
       if (section !== undefined) stages.push({ name, stage: await definition.create(section, context) });
     }
-    return new GatewayRuntime(config, targets, stages, prefixes, context);
+    return new GatewayRuntime(config, targets, stages, prefixes, context, pools);
   }
 
-  budgets({ name, config }: LiveRoute): RouteBudgets {
+  budgets({ name, config, pool }: LiveRoute): RouteBudgets {
     let budgets = this.#budgets.get(name);
     if (budgets === undefined) {
       budgets = {
-        retries: new AttemptBudget(config.retries.budget),
+        // a member that died takes all of its calls with it: attempts are bounded by the call, not by a share
+        retries: new AttemptBudget(pool === undefined ? config.retries.budget : Infinity),
         hedges: new AttemptBudget(config.hedge?.max_share ?? 0, 1),
       };
       this.#budgets.set(name, budgets);

@@ -13,7 +13,7 @@ export async function makeSideCall(
   runtime: GatewayRuntime | undefined,
   nowMs: () => number,
 ): Promise<WholeAnswer> {
-  const target = runtime?.targets.get(name);
+  const target = runtime?.router.target(name);
   const targetModel = target?.modelName(model);
   if (runtime === undefined || target === undefined || targetModel === undefined)
     throw new OctavoError("no_target", `There is no target ${name} with a model ${model}.`);
@@ -39,7 +39,8 @@ export async function makeSideCall(
     elapsedMs: () => performance.now() - startedMs,
     nowMs,
     predictedCachedTokens: undefined,
-    traceHeaders: {},
+    expectedTokens: 0,
+    traceHeaders: [],
   });
   const cancel = (): void => attempt.cancel();
   signal?.addEventListener("abort", cancel, { once: true });

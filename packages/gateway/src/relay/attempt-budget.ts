@@ -11,11 +11,11 @@ export class AttemptBudget {
 
   constructor(share: number, start = reserve) {
     this.#share = share;
-    this.#credit = share === 0 ? 0 : start;
+    this.#credit = share === 0 ? 0 : share === Infinity ? Infinity : start;
   }
 
   earn(): void {
-    this.#credit = Math.min(reserve, this.#credit + this.#share);
+    if (this.#credit !== Infinity) this.#credit = Math.min(reserve, this.#credit + this.#share);
   }
 
   /** False where the budget is used up. */

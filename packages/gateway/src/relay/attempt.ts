@@ -10,7 +10,7 @@ import {
 } from "@octavo/protocol";
 import { type AttemptReason, type AttemptRecord, beginAttempt } from "../exchange/ledger-entry.js";
 import type { StreamPart, StreamReader, WireCall } from "../families/family.js";
-import { dollarsOf, type LiveTarget } from "../targets/live-target.js";
+import { dollarsOf, type LiveTarget, type DrainableCall } from "../targets/live-target.js";
 import { usageOfAnswer } from "./answer-usage.js";
 import { UpstreamCall, type UpstreamTimeouts } from "./upstream-call.js";
 
@@ -27,7 +27,10 @@ export interface AttemptOptions {
   readonly elapsedMs: () => number;
   readonly nowMs: () => number;
   readonly predictedCachedTokens: number | undefined;
-  readonly traceHeaders: Readonly<Record<string, string>>;
+  /** That it may have to compute, prompt and output. */
+  readonly expectedTokens: number;
+  /** Names and values in turn. */
+  readonly traceHeaders: readonly string[];
 }
 
 /** The target has begun to answer with success: from now on its answer is the client's, unless another attempt was faster. */
@@ -37,7 +40,7 @@ export type AttemptStart =
       readonly status: number;
       readonly json: JsonFields;
       /** As the target wrote it, where that is OpenAI's shape. */
-      readonly bytes: Buffer | undefined;
+      readonly text: string | undefined;
     }
   | { readonly kind: "stream"; readonly status: number };
 
@@ -45,7 +48,7 @@ export type AttemptStart =
 const maxWaitingChunks = 32;
 
 /** One call of one target: knows when the answer has begun, hands over its parts, and keeps the target's account. */
-export class TargetAttempt {
+export class TargetAttempt implements DrainableCall {
   readonly record: AttemptRecord;
   readonly target: LiveTarget;
   readonly model: string;
@@ -88,13 +91,15 @@ export class TargetAttempt {
     // whoever does not wait for it does not want its failure
     this.ready.catch(() => undefined);
     const wire = target.family.request(call);
-    target.outstanding += 1;
+    const headers = target.headersFor(wire, options.nowMs());
+    headers.push(...options.traceHeaders);
+    target.begin(this);
     target.breaker.begin(options.nowMs());
     this.#upstream = new UpstreamCall(
       target,
       {
         path: wire.path,
-        headers: { ...target.headersFor(wire, options.nowMs()), ...options.traceHeaders },
+        headers,
         body: wire.body,
       },
       options.timeouts,
@@ -120,6 +125,20 @@ export class TargetAttempt {
     this.#failure = new OctavoError("request_cancelled", "the attempt was cancelled");
     this.#reject(this.#failure);
     this.#wake?.();
+  }
+
+  get tokens(): number {
+    return this.#options.expectedTokens;
+  }
+
+  canMove(): boolean {
+    return this.#options.call.isStream && !this.#hasBegun;
+  }
+
+  moveOn(): void {
+    this.#upstream.cancel();
+    const error = new OctavoError("target_failed", "the target is leaving");
+    this.#fail(this.#hasBegun ? interrupted(error) : error);
   }
 
   /** The next parts of a stream; undefined after its proper end. Throws what ended it otherwise. */
@@ -203,7 +222,8 @@ export class TargetAttempt {
 
   #endWhole(): void {
     const bytes = this.#chunks.length === 1 ? this.#chunks[0] : Buffer.concat(this.#chunks);
-    const json = asObject(parseJson(bytes?.toString("utf8") ?? "")?.value);
+    const text = bytes?.toString("utf8") ?? "";
+    const json = asObject(parseJson(text)?.value);
     if (json === undefined)
       throw new OctavoError("target_answer_invalid", "the target's answer is not a JSON object");
     const { call } = this.#options;
@@ -213,7 +233,7 @@ export class TargetAttempt {
       kind: "whole",
       status: this.#status,
       json: answer,
-      bytes: answer === json ? bytes : undefined,
+      text: answer === json ? text : undefined,
     });
   }
 
@@ -285,7 +305,7 @@ export class TargetAttempt {
     record.outcome = outcome;
     record.endedMs = this.#options.elapsedMs();
     if (record.usage !== undefined) record.costUsd = dollarsOf(target.priceOf(this.model), record.usage);
-    target.outstanding -= 1;
+    target.end(this);
   }
 }
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { asObjects, asRecord, OctavoError } from "@octavo/protocol";
 import type { PlannedAttempt } from "../exchange/exchange.js";
+import type { MaybePromise } from "../exchange/stage.js";
 import type { AttemptReason } from "../exchange/ledger-entry.js";
 import type { TargetAttempt, AttemptStart } from "./attempt.js";
 import type { AttemptBudget } from "./attempt-budget.js";
@@ -8,6 +9,8 @@ import type { AttemptBudget } from "./attempt-budget.js";
 export interface ObtainOptions {
   /** Targets in the order in which they are to be asked; the iterator is shared by all attempts of an exchange. */
   readonly planned: readonly PlannedAttempt[];
+  /** Plans again, before each attempt but the first: where targets come and go. May wait until one takes calls. */
+  readonly replan?: (() => Promise<readonly PlannedAttempt[]>) | undefined;
   readonly maxAttempts: number;
   /** A later target is asked if the first byte takes longer than this. */
   readonly latencyThresholdMs: number | undefined;
@@ -15,6 +18,8 @@ export interface ObtainOptions {
   readonly retryOnRefusal: boolean;
   readonly retries: AttemptBudget;
   readonly hedges: AttemptBudget;
+  /** Whether stages allow another attempt: it may cost as much as the first. */
+  readonly allowsExtra: () => MaybePromise<boolean>;
   /** Whether a target can go on with an answer that another one began. */
   readonly canContinue: (planned: PlannedAttempt) => boolean;
   /** Throws `no_target` where the target takes no calls any more. */
@@ -53,11 +58,14 @@ const backoffMs = 50;
 export class AnswerSource {
   readonly #options: ObtainOptions;
   readonly #open = new Set<TargetAttempt>();
+  readonly #asked = new Set<string>();
+  #planned: readonly PlannedAttempt[];
   #numAttempts = 0;
   #place = 0;
 
   constructor(options: ObtainOptions) {
     this.#options = options;
+    this.#planned = options.planned;
   }
 
   /** Cancels what still runs. */
@@ -68,8 +76,7 @@ export class AnswerSource {
 
   /** Whether another attempt could be made. */
   get hasMore(): boolean {
-    const { planned, maxAttempts } = this.#options;
-    return this.#numAttempts < maxAttempts && planned.length > 0;
+    return this.#numAttempts < this.#options.maxAttempts && this.#planned.length > 0;
   }
 
   /** Throws the last attempt's error, or `no_target` where none is left to ask. */
@@ -105,9 +112,11 @@ export class AnswerSource {
     reason: AttemptReason | undefined,
     error: OctavoError | undefined,
   ): Promise<TargetAttempt | undefined> {
-    const { planned, retries, latencyThresholdMs } = this.#options;
+    const { retries, latencyThresholdMs, replan } = this.#options;
     const isExtra = this.#numAttempts > 0;
     if (!this.hasMore) return undefined;
+    if (isExtra && replan !== undefined) this.#follow(await replan());
+    const planned = this.#planned;
     const next = this.#pick(reason);
     const isAgain = this.#place >= planned.length;
     // a wrong answer to this request will not be right the second time
@@ -118,6 +127,7 @@ export class AnswerSource {
       return undefined;
     // the budget is for targets in trouble; an answer that was judged, or begun, is another matter
     if (isExtra && reason === undefined && !retries.take()) return undefined;
+    if (isExtra && !(await this.#options.allowsExtra())) return undefined;
     if (isAgain)
       await sleep(backoffMs * 2 ** Math.min(4, this.#place - planned.length) * (0.5 + Math.random()));
     this.#place += 1;
@@ -129,9 +139,18 @@ export class AnswerSource {
     );
   }
 
+  /** Those that have not been asked come first. */
+  #follow(planned: readonly PlannedAttempt[]): void {
+    const isNew = ({ target }: PlannedAttempt): boolean => !this.#asked.has(target);
+    const fresh = planned.filter(isNew);
+    this.#planned = [...fresh, ...planned.filter((one) => !isNew(one))];
+    this.#place = fresh.length === 0 ? planned.length : 0;
+  }
+
   /** The next target in turn, passing over those that cannot continue an answer where that is what is wanted. */
   #pick(reason: AttemptReason | undefined): PlannedAttempt | undefined {
-    const { planned, canContinue } = this.#options;
+    const { canContinue } = this.#options;
+    const planned = this.#planned;
     for (let step = 0; step < planned.length; step += 1) {
       const next = planned[(this.#place + step) % planned.length];
       if (next === undefined || (reason === "resume" && !canContinue(next))) continue;
@@ -143,6 +162,7 @@ export class AnswerSource {
 
   #start(planned: PlannedAttempt, reason: AttemptReason, firstByteMs: number | undefined): TargetAttempt {
     this.#numAttempts += 1;
+    this.#asked.add(planned.target);
     const attempt = this.#options.open(planned, reason, firstByteMs);
     this.#open.add(attempt);
     return attempt;
@@ -151,7 +171,8 @@ export class AnswerSource {
   /** Of the attempt, and of a second one if the first is slow, whichever begins to answer first. */
   async #firstOf(first: TargetAttempt): Promise<Obtained> {
     const obtained = first.ready.then((start) => ({ attempt: first, start }));
-    const { hedgeAfterMs, planned, hedges } = this.#options;
+    const { hedgeAfterMs, hedges } = this.#options;
+    const planned = this.#planned;
     if (hedgeAfterMs === undefined || this.#place >= planned.length) return obtained;
     const timer = new AbortController();
     const slow = sleep(hedgeAfterMs, "slow" as const, { signal: timer.signal }).catch(() => "over" as const);
@@ -160,6 +181,8 @@ export class AnswerSource {
     timer.abort();
     const next = planned[this.#place];
     if (outcome !== "slow" || next === undefined || !this.hasMore || !hedges.take()) return obtained;
+    if (!(await this.#options.allowsExtra()) || first.record.outcome !== "pending") return obtained;
+    this.#options.checkAborted();
     this.#place += 1;
     const second = this.#start(next, "hedge", undefined);
     try {

@@ -12,6 +12,7 @@ const state = (target: string, more: Partial<TargetState> = {}): TargetState => 
   weight: 1,
   admits: true,
   outstanding: 0,
+  outstandingTokens: 0,
   firstByteMs: 100,
   price: undefined,
   cachedTokens: undefined,
@@ -22,6 +23,7 @@ const random = new Random(5);
 const input: PlanInput = {
   promptTokens: 1000,
   maxTokens: 100,
+  maxImbalance: 10,
   turn: 0,
   random: () => random.uniform(),
   sessionKey: undefined,
@@ -83,6 +85,40 @@ describe("the plan of a call", () => {
     const holder = (outstanding: number): TargetState => state("holder", { cachedTokens: 900, outstanding });
     assert.equal(orderOf("prefix_aware", [state("idle"), holder(1)])[0], "holder");
     assert.equal(orderOf("prefix_aware", [state("idle"), holder(20)])[0], "idle");
+  });
+
+  it("power_of_two: of two drawn at random the one with fewer outstanding tokens, so that the busiest is never first", () => {
+    const states = [10, 20, 30, 40].map((outstandingTokens) =>
+      state(`${outstandingTokens}`, { outstandingTokens }),
+    );
+    const firsts = new Map<string, number>();
+    for (let call = 0; call < 3000; call += 1) {
+      const order = orderOf("power_of_two", states);
+      assert.equal(new Set(order).size, 4);
+      const [first = "", second = ""] = order;
+      assert.ok(Number(first) < Number(second), order.join());
+      firsts.set(first, (firsts.get(first) ?? 0) + 1);
+    }
+    // of 6 pairs the least busy wins 3, the next 2, the third 1
+    for (const [name, share] of [
+      ["10", 3],
+      ["20", 2],
+      ["30", 1],
+    ] as const)
+      assert.ok(Math.abs((firsts.get(name) ?? 0) - 500 * share) < 120, `${name}: ${firsts.get(name)}`);
+    assert.equal(firsts.get("40"), undefined);
+  });
+
+  it("power_of_two: the longest cached prefix is preferred up to the imbalance bound, and from a tenth of the prompt on", () => {
+    const holder = (outstanding: number, cachedTokens = 500): TargetState =>
+      state("holder", { cachedTokens, outstanding, outstandingTokens: 1000 * outstanding });
+    const idle = [state("idle", { cachedTokens: 0 }), state("idle too", { cachedTokens: 0 })];
+    for (let call = 0; call < 50; call += 1) {
+      assert.equal(orderOf("power_of_two", [...idle, holder(9)])[0], "holder");
+      assert.notEqual(orderOf("power_of_two", [...idle, holder(10)])[0], "holder");
+      assert.notEqual(orderOf("power_of_two", [...idle, holder(3, 99)])[0], "holder");
+      assert.equal(orderOf("power_of_two", [...idle, holder(4, 100)], { maxImbalance: 5 })[0], "holder");
+    }
   });
 
   it("keeps a session at its target; when a target goes, only its own sessions move", () => {

@@ -8,17 +8,28 @@ import { planAttempts, type RouteStates } from "./plan.js";
 import type { PromptBlocks } from "./prefix-index.js";
 import type { RoutingFacts } from "./request-facts.js";
 import type { TargetState } from "./strategies.js";
+import type { TargetPool } from "./target-pool.js";
+
+interface RouteTarget {
+  readonly live: LiveTarget;
+  readonly model: string | undefined;
+  readonly weight: number;
+}
 
 /** A route with its targets looked up. */
 export interface LiveRoute {
   readonly name: string;
   readonly config: RouteConfig;
-  readonly targets: readonly {
-    readonly live: LiveTarget;
-    readonly model: string | undefined;
-    readonly weight: number;
-  }[];
+  readonly targets: readonly RouteTarget[];
+  /** Whose members are targets too, as of the moment. */
+  readonly pool: TargetPool | undefined;
   turn: number;
+}
+
+/** What gateway.yaml names, and the pools that exist beside it. */
+export interface TargetSources {
+  readonly targets: ReadonlyMap<string, LiveTarget>;
+  readonly pools: ReadonlyMap<string, TargetPool>;
 }
 
 /** The route of one request, and what its plan depends on. */
@@ -28,7 +39,12 @@ export interface RouteChoice {
   readonly chain: readonly LiveRoute[];
   readonly lane: LaneConfig | undefined;
   readonly sessionKey: string | undefined;
+  /** The one replica that the client asks for; nobody else may answer. */
+  readonly pinned: string | undefined;
 }
+
+/** Ray's readers know the first; answers name the replica in `x-octavo-target`. */
+const pinHeaders = ["x-octavo-replica-id", "x-ray-serve-replica-id"] as const;
 
 const quantile = 0.95;
 
@@ -36,12 +52,13 @@ const quantile = 0.95;
 export class TargetRouter {
   readonly #routes: ReadonlyMap<string, LiveRoute>;
   readonly #lanes: readonly LaneConfig[];
-  readonly #targets: ReadonlyMap<string, LiveTarget>;
+  readonly #sources: TargetSources;
   /** Routes of models that no route names. */
   readonly #implicit: ReadonlyMap<string, LiveRoute>;
 
-  constructor(config: GatewayConfig, targets: ReadonlyMap<string, LiveTarget>, defaults: RouteConfig) {
-    this.#targets = targets;
+  constructor(config: GatewayConfig, sources: TargetSources, defaults: RouteConfig) {
+    const { targets, pools } = sources;
+    this.#sources = sources;
     this.#lanes = Object.values(config.lanes);
     this.#routes = new Map(
       Object.entries(config.routes).map(([name, route]) => [
@@ -50,10 +67,12 @@ export class TargetRouter {
           name,
           config: route,
           turn: 0,
-          targets: route.targets.map(({ target, model, weight }) => {
-            const live = targets.get(target);
-            if (live === undefined) throw new OctavoError("internal_error", `no target ${target}`);
-            return { live, model, weight: weight ?? live.config.weight };
+          pool: route.targets.map((one) => ("pool" in one ? pools.get(one.pool) : undefined)).find(Boolean),
+          targets: route.targets.flatMap((one) => {
+            if ("pool" in one) return [];
+            const live = targets.get(one.target);
+            if (live === undefined) throw new OctavoError("internal_error", `no target ${one.target}`);
+            return [{ live, model: one.model, weight: one.weight ?? live.config.weight }];
           }),
         },
       ]),
@@ -67,6 +86,7 @@ export class TargetRouter {
           name: model,
           config: defaults,
           turn: 0,
+          pool: undefined,
           targets: [...(before?.targets ?? []), { live, model, weight: live.config.weight }],
         });
       }
@@ -81,7 +101,7 @@ export class TargetRouter {
     };
     for (const route of this.#routes.values())
       for (const pattern of route.config.models)
-        for (const { live, model } of route.targets) {
+        for (const { live, model } of targetsOf(route)) {
           if (!pattern.endsWith("*")) add(pattern, live.name);
           else if (model === undefined)
             for (const name of Object.keys(live.config.models))
@@ -89,6 +109,10 @@ export class TargetRouter {
         }
     for (const route of this.#implicit.values())
       for (const { live } of route.targets) add(route.name, live.name);
+    // a deployment at zero replicas serves its model all the same
+    for (const { config, pool } of this.#routes.values())
+      for (const name of config.models)
+        if (pool !== undefined && !name.endsWith("*") && !models.has(name)) models.set(name, new Set());
     return new Map([...models].map(([name, targets]) => [name, [...targets]]));
   }
 
@@ -114,6 +138,7 @@ export class TargetRouter {
       chain,
       lane: this.#lanes.find(({ when }) => holds(when, facts)),
       sessionKey: sessionKeyOf(route.config, fields, headers),
+      pinned: route.pool === undefined ? undefined : pinOf(headers),
     };
   }
 
@@ -124,24 +149,46 @@ export class TargetRouter {
     random: () => number,
     prefix: PromptBlocks | undefined,
   ): readonly PlannedAttempt[] {
-    const routes = choice.chain.map((route): RouteStates => ({
-      strategy: route.config.strategy,
-      states: statesOf(route, facts, nowMs, choice.lane?.share ?? 1, prefix),
-    }));
+    const { pinned } = choice;
+    const routes = choice.chain.map((route): RouteStates => {
+      const states = statesOf(route, facts, nowMs, choice.lane?.share ?? 1, prefix);
+      return {
+        strategy: route.config.strategy,
+        states: pinned === undefined ? states : states.filter(({ target }) => target === pinned),
+      };
+    });
     return planAttempts(routes, {
       promptTokens: prefix?.numTokens ?? facts.promptTokens,
       maxTokens: facts.maxTokens,
+      maxImbalance: choice.route.config.prefix?.max_imbalance ?? 0,
       turn: choice.route.turn++,
       random,
       sessionKey: choice.sessionKey,
     });
   }
 
+  /** Whether a target would take the request now; of a pinned one, its own. */
+  hasRoom(
+    { chain, pinned, lane }: RouteChoice,
+    { model: asked, operation }: RoutingFacts,
+    nowMs: number,
+  ): boolean {
+    return chain.some((route) =>
+      targetsOf(route).some(
+        ({ live, model }) =>
+          (pinned === undefined || live.name === pinned) &&
+          live.modelName(model ?? asked) !== undefined &&
+          live.family.operations.includes(operation) &&
+          live.admits(nowMs, lane?.share),
+      ),
+    );
+  }
+
   /** Of all targets that the chain may end at. */
   highestPrice({ chain }: RouteChoice, facts: RoutingFacts): ModelPrice | undefined {
     let highest: ModelPrice | undefined;
-    for (const { targets } of chain)
-      for (const { live, model } of targets) {
+    for (const route of chain)
+      for (const { live, model } of targetsOf(route)) {
         const price = live.priceOf(model ?? facts.model);
         if (price === undefined) continue;
         highest = {
@@ -154,7 +201,20 @@ export class TargetRouter {
   }
 
   target(name: string): LiveTarget | undefined {
-    return this.#targets.get(name);
+    const { targets, pools } = this.#sources;
+    const known = targets.get(name);
+    if (known !== undefined) return known;
+    for (const pool of pools.values()) {
+      const member = pool.member(name);
+      if (member !== undefined) return member;
+    }
+    return undefined;
+  }
+
+  /** Those of gateway.yaml and of all pools, leaving ones included. */
+  *everyTarget(): Iterable<LiveTarget> {
+    yield* this.#sources.targets.values();
+    for (const pool of this.#sources.pools.values()) yield* pool.all;
   }
 
   #find(facts: RoutingFacts): LiveRoute | undefined {
@@ -163,6 +223,24 @@ export class TargetRouter {
         return route;
     return this.#implicit.get(facts.model);
   }
+}
+
+function targetsOf({ targets, pool }: LiveRoute): readonly RouteTarget[] {
+  if (pool === undefined) return targets;
+  const members = Array.from(pool.members, (live) => ({
+    live,
+    model: undefined,
+    weight: live.config.weight,
+  }));
+  return [...targets, ...members];
+}
+
+function pinOf(headers: IncomingHttpHeaders): string | undefined {
+  for (const name of pinHeaders) {
+    const value = headers[name];
+    if (typeof value === "string" && value !== "") return value;
+  }
+  return undefined;
 }
 
 function serves(route: LiveRoute, model: string): boolean {
@@ -174,13 +252,13 @@ function matches(pattern: string, model: string): boolean {
 }
 
 function statesOf(
-  { targets }: LiveRoute,
+  route: LiveRoute,
   facts: RoutingFacts,
   nowMs: number,
   share: number,
   prefix: PromptBlocks | undefined,
 ): readonly TargetState[] {
-  return targets.flatMap(({ live, model: asked, weight }) => {
+  return targetsOf(route).flatMap(({ live, model: asked, weight }) => {
     const model = asked ?? facts.model;
     if (live.modelName(model) === undefined || !live.family.operations.includes(facts.operation)) return [];
     return [
@@ -190,7 +268,9 @@ function statesOf(
         weight,
         admits: live.admits(nowMs, share),
         outstanding: live.outstanding,
-        firstByteMs: live.firstByte.quantile(quantile),
+        outstandingTokens: live.outstandingTokens,
+        firstByteMs:
+          route.config.strategy === "least_latency" ? live.firstByte.quantile(quantile) : undefined,
         price: live.priceOf(model),
         cachedTokens: prefix?.index.predict(live.name, prefix.hashes, prefix.numTokens),
       },

@@ -9,7 +9,9 @@ export interface TargetState {
   /** Healthy, not resting, breaker closed or ready to probe, room for one more. */
   readonly admits: boolean;
   readonly outstanding: number;
-  /** Measured percentile of the time to first byte; undefined before the first answer. */
+  /** Tokens that its calls under way may still have to compute. */
+  readonly outstandingTokens: number;
+  /** Measured percentile of the time to first byte; undefined before the first answer, and where no strategy asks for it. */
   readonly firstByteMs: number | undefined;
   readonly price: ModelPrice | undefined;
   /** Prompt tokens that its prefix cache is expected to have; undefined where nobody counts. */
@@ -19,6 +21,8 @@ export interface TargetState {
 export interface StrategyInput {
   readonly promptTokens: number;
   readonly maxTokens: number;
+  /** Calls that the target with the longest cached prefix may have more than the one with the fewest and still be preferred. */
+  readonly maxImbalance: number;
   /** Counts the calls of the route. */
   readonly turn: number;
   /** From 0 to below 1. */
@@ -53,10 +57,54 @@ export const strategies = {
       input,
       (state) => input.promptTokens - (state.cachedTokens ?? 0) + (load(state) * input.promptTokens) / 4,
     ),
+  power_of_two: powerOfTwo,
 } as const satisfies Readonly<Record<string, Strategy>>;
 
 export type StrategyName = keyof typeof strategies;
 export const strategyNames = Object.keys(strategies) as [StrategyName, ...StrategyName[]];
+
+/** Of a prompt, what must be cached for the target to be preferred. */
+const minMatch = 0.1;
+
+/**
+ * Of two drawn at random, the one with fewer outstanding tokens (Mitzenmacher 2001): nearly as even as asking all, and many
+ * routers that see the same states do not all choose the same target. Where prefixes are counted, the target that has the
+ * longest one cached comes first as long as the load is balanced, by the rule of Ray Serve's prefix-aware router.
+ */
+function powerOfTwo(states: readonly TargetState[], input: StrategyInput): readonly TargetState[] {
+  const favourite = favouriteOf(states, input);
+  const others = favourite === undefined ? states : states.filter((state) => state !== favourite);
+  const drawn = drawnFirst(others, input.random);
+  return favourite === undefined ? drawn : [favourite, ...drawn];
+}
+
+/** The better of two, then the other one, then the rest from a random place on: whom to ask after failures. */
+function drawnFirst(states: readonly TargetState[], random: () => number): readonly TargetState[] {
+  const first = Math.floor(random() * states.length);
+  const second = (first + 1 + Math.floor(random() * (states.length - 1))) % states.length;
+  const [one, two] = [states[first], states[second]];
+  if (one === undefined || two === undefined || one === two) return states;
+  const rest = [...states.slice(first), ...states.slice(0, first)].filter(
+    (state) => state !== one && state !== two,
+  );
+  return two.outstandingTokens < one.outstandingTokens ? [two, one, ...rest] : [one, two, ...rest];
+}
+
+function favouriteOf(
+  states: readonly TargetState[],
+  { promptTokens, maxImbalance }: StrategyInput,
+): TargetState | undefined {
+  let least = Number.POSITIVE_INFINITY;
+  let best: TargetState | undefined;
+  for (const state of states) {
+    least = Math.min(least, state.outstanding);
+    const ahead = (state.cachedTokens ?? 0) - (best?.cachedTokens ?? 0);
+    if (ahead > 0 || (ahead === 0 && best !== undefined && state.outstandingTokens < best.outstandingTokens))
+      best = state;
+  }
+  if (best?.cachedTokens === undefined || best.cachedTokens < minMatch * promptTokens) return undefined;
+  return best.outstanding - least < maxImbalance ? best : undefined;
+}
 
 function load({ outstanding, weight }: TargetState): number {
   return outstanding / Math.max(weight, Number.MIN_VALUE);

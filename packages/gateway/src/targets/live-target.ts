@@ -11,6 +11,15 @@ import { LatencyWindow } from "./latency-window.js";
 import { type ProviderRow, providers } from "./providers.js";
 import { parseAwsKey, signAws } from "./sigv4.js";
 
+/** A call of a target that is under way. */
+export interface DrainableCall {
+  readonly tokens: number;
+  /** Whether nothing of its answer has arrived, and being asked again elsewhere costs its place alone. */
+  canMove(): boolean;
+  /** Fails it as a call whose target has gone: another target is asked. */
+  moveOn(): void;
+}
+
 /** A server that the gateway sends calls to: its connections, its health, and what it has shown of its speed. */
 export class LiveTarget {
   readonly name: string;
@@ -22,6 +31,8 @@ export class LiveTarget {
   /** To the first byte of an answer's content. */
   readonly firstByte = new LatencyWindow();
   outstanding = 0;
+  /** Tokens that calls under way may still have to compute: prompts less what is cached, and as much output as they may ask for. */
+  outstandingTokens = 0;
   /** What the last probe said; undefined before the first, and where there are none. */
   isProbeOk: boolean | undefined;
   /** Until when the target asked to be left alone, as it does with 429. */
@@ -29,7 +40,14 @@ export class LiveTarget {
   readonly #origin: string;
   readonly #pathPrefix: string;
   readonly #headers: Readonly<Record<string, string>>;
+  /** By what the family adds: most families add the same object to every call. */
+  readonly #headerLists = new WeakMap<object, string[]>();
   readonly #prices = new Map<string, ModelPrice>();
+  readonly #calls = new Set<DrainableCall>();
+  #isLeaving = false;
+  #onEmpty: (() => void) | undefined;
+  /** A call is over. */
+  onRelease: (() => void) | undefined;
 
   constructor(name: string, config: GatewayTargetConfig) {
     this.name = name;
@@ -83,6 +101,7 @@ export class LiveTarget {
   admits(nowMs: number, share = 1): boolean {
     const { max_outstanding } = this.config;
     return (
+      !this.#isLeaving &&
       this.isProbeOk !== false &&
       nowMs >= this.restUntilMs &&
       this.breaker.admits(nowMs) &&
@@ -100,8 +119,17 @@ export class LiveTarget {
     return this.#prices.get(model);
   }
 
-  headersFor(wire: WireRequest, nowMs: number): Record<string, string> {
-    if (this.row.auth !== "sigv4") return { ...wire.headers, ...this.#headers };
+  /** Names and values in turn, as undici takes them at the least cost. */
+  headersFor(wire: WireRequest, nowMs: number): string[] {
+    if (this.row.auth !== "sigv4") {
+      let known = this.#headerLists.get(wire.headers);
+      if (known === undefined)
+        this.#headerLists.set(
+          wire.headers,
+          (known = Object.entries({ ...wire.headers, ...this.#headers }).flat()),
+        );
+      return known.slice();
+    }
     const key = parseAwsKey(this.config.api_key ?? "");
     if (key === undefined)
       throw new OctavoError("target_failed", `the target ${this.name} has no key of the form ACCESS:SECRET`);
@@ -113,7 +141,7 @@ export class LiveTarget {
       service: "bedrock",
       nowMs,
     });
-    return { ...wire.headers, ...this.#headers, ...signed };
+    return Object.entries({ ...wire.headers, ...this.#headers, ...signed }).flat();
   }
 
   /** As the target asked in `Retry-After`, within bounds; one second where it did not say. */
@@ -122,6 +150,32 @@ export class LiveTarget {
     const seconds = Number.isFinite(asked) && asked >= 0 ? Math.min(asked, 60) : 1;
     this.restUntilMs = Math.max(this.restUntilMs, nowMs + seconds * 1000);
     return seconds;
+  }
+
+  /** A call begins. */
+  begin(call: DrainableCall): void {
+    this.outstanding += 1;
+    this.outstandingTokens += call.tokens;
+    this.#calls.add(call);
+  }
+
+  /** It is over, however it ended. */
+  end(call: DrainableCall): void {
+    if (!this.#calls.delete(call)) return;
+    this.outstanding -= 1;
+    this.outstandingTokens -= call.tokens;
+    this.onRelease?.();
+    if (this.#calls.size === 0) this.#onEmpty?.();
+  }
+
+  /** Takes no more calls; resolves when none is left. Streams that have not begun, or with `cut` all calls, fail as if it had died. */
+  async leave(how: "drain" | "cut"): Promise<void> {
+    this.#isLeaving = true;
+    for (const call of this.#calls) if (how === "cut" || call.canMove()) call.moveOn();
+    if (this.#calls.size === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#onEmpty = resolve;
+    });
   }
 
   async close(): Promise<void> {

@@ -9,6 +9,8 @@ export type Behaviour =
       readonly text?: string;
       readonly usage?: JsonFields;
       readonly delayMs?: number;
+      /** Answers once it resolves. */
+      readonly after?: Promise<void>;
     }
   | { readonly kind: "status"; readonly status: number; readonly retryAfter?: string; readonly body?: string }
   | { readonly kind: "hang" }
@@ -114,6 +116,7 @@ async function behave({ body }: SeenCall, response: ServerResponse, behaviour: B
     }
     case "answer": {
       if (behaviour.delayMs !== undefined) await delay(behaviour.delayMs);
+      await behaviour.after;
       const text = behaviour.text ?? fakeText;
       if (body["stream"] === true) {
         response.writeHead(200, { "content-type": "text/event-stream" });

@@ -1,7 +1,9 @@
 import { stringify } from "yaml";
-import { loadGatewayConfig } from "../config/load-config.js";
+import { YamlSource } from "@octavo/protocol/yaml";
+import { readGatewayConfig } from "../config/load-config.js";
 import { GatewayListener } from "../http/gateway-listener.js";
 import { Gateway } from "../operation/gateway.js";
+import type { TargetPool } from "../routing/target-pool.js";
 
 export interface TestGateway extends AsyncDisposable {
   readonly gateway: Gateway;
@@ -15,15 +17,17 @@ export interface TestGateway extends AsyncDisposable {
 }
 
 /** gateway.yaml as an object, without what every test has. */
-export function readTestConfig(config: object) {
+export function readTestConfig(config: object, pools: readonly string[] = []) {
   const text = stringify({ version: 1, access_log: "off", ...config });
-  return loadGatewayConfig({ name: "gateway.yaml", text, environment: {} });
+  const source = new YamlSource("gateway.yaml", text);
+  return readGatewayConfig(source, source.value, pools);
 }
 
 /** A gateway on a free port. */
-export async function startTestGateway(config: object): Promise<TestGateway> {
-  const read = readTestConfig(config);
-  const gateway = await Gateway.open({ config: read });
+export async function startTestGateway(config: object, pool?: TargetPool): Promise<TestGateway> {
+  const read = readTestConfig(config, pool === undefined ? [] : [pool.name]);
+  const pools = new Map(pool === undefined ? [] : [[pool.name, pool]]);
+  const gateway = await Gateway.open({ config: read, pools });
   const listener = new GatewayListener(gateway, read.limits);
   const { url } = await listener.listen("127.0.0.1", 0);
   return {

@@ -1,5 +1,5 @@
-// The machine's limits as one JSON line: read bandwidth of all threads together, and the multiply-add peaks of int8 (VNNI on
-// AVX-512), bf16 and f32 from registers alone. Usage: machine_bench [threads]. OCTAVO_ISA restricts it as it does the kernels.
+// The machine's limits as one JSON line: read bandwidth of all threads together, and the multiply-add peaks of int8 (AMX where
+// kernels use it, else VNNI on AVX-512), bf16 and f32 from registers alone. Usage: machine_bench [threads]. OCTAVO_ISA restricts it as it does the kernels.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -24,6 +24,10 @@ Peak machine_peak() {
         if (has_avx512_bf16()) {
             peak.bf16 = peak_avx512_bf16().bf16;
             peak.bf16_ops = peak_avx512_bf16().bf16_ops;
+        }
+        if (kernel_path(KernelKind::quantised) == KernelPath::avx512_amx) {
+            peak.int8 = peak_avx512_amx().int8;
+            peak.int8_ops = peak_avx512_amx().int8_ops;
         }
         return peak;
     }

@@ -102,7 +102,7 @@ void bench_rows(ThreadPool& pool, const test::SizeCase& row_width, int64_t rows)
         print(kernel, row_width.name, width, rows, ms);
     };
     each("rms_norm and residual", [&](int64_t i) {
-        kernels.rms_norm(&x[static_cast<size_t>(i * width)], weight.data(), 0.0f, 1e-5f, width, width,
+        kernels.rms_norm(&x[static_cast<size_t>(i * width)], weight.data(), 0.0f, 1e-5f, width, width, 0,
                          &residual[static_cast<size_t>(i * width)], &out[static_cast<size_t>(i * width)]);
     });
     each("silu", [&](int64_t i) {

@@ -22,6 +22,8 @@ Peak peak_avx2();
 Peak peak_avx512();
 /// bf16 alone.
 Peak peak_avx512_bf16();
+/// int8 alone.
+Peak peak_avx512_amx();
 #endif
 
 }  // namespace octavo::test

@@ -29,7 +29,7 @@ namespace {
 
 /// Raised with any change to what is exported here or travels through it, together with `src/cpu/addon.ts`, so that
 /// kernels of an older build are refused when they are loaded rather than misread.
-constexpr int kInterfaceVersion = 6;
+constexpr int kInterfaceVersion = 7;
 
 /// Of names with commas between them, their list.
 Napi::Array split(Napi::Env env, const std::string& names) {
@@ -55,6 +55,7 @@ Napi::Object enumerations(Napi::Env env) {
     all.Set("Activation", split(env, kActivationNames));
     all.Set("Packing", split(env, kPackingNames));
     all.Set("OutputKind", split(env, kOutputKindNames));
+    all.Set("Pooling", split(env, kPoolingNames));
     all.Set("OutputInteger", split(env, kOutputIntegerNames));
     all.Set("OutputReal", split(env, kOutputRealNames));
     all.Set("RowError", split(env, kRowErrorNames));

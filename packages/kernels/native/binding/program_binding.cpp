@@ -37,8 +37,8 @@ std::string text(const Napi::Object& object, const char* key) { return object.Ge
 Activation activation(const Napi::Object& op) {
     const std::string name = text(op, "activation");
     // As many commas stand before a name as enumerators before its own.
-    const std::string names = std::string(kActivationNames) + ",";
-    const auto at = static_cast<std::ptrdiff_t>(names.find(name + ","));
+    const std::string names = ", " + std::string(kActivationNames) + ",";
+    const auto at = static_cast<std::ptrdiff_t>(names.find(", " + name + ","));
     return static_cast<Activation>(std::count(names.begin(), names.begin() + at, ','));
 }
 
@@ -60,12 +60,16 @@ public:
     Op read(const Napi::Object& op) {
         const std::string name = text(op, "op");
         if (name == "embedding") {
-            return EmbeddingOp{unwrap<Matrix>(op.Get("weight")), span(op, "out"), real_or(op, "scale", 1.0f)};
+            return EmbeddingOp{unwrap<Matrix>(op.Get("weight")), span(op, "out"), real_or(op, "scale", 1.0f), embedding_index(op),
+                               static_cast<int32_t>(integer_or(op, "offset", 0))};
         }
         if (name == "rms_norm") {
             const BufferSpan in = span(op, "in");
-            return RmsNormOp{in, span(op, "out"), span(op, "residual"), unwrap<const Vector>(op.Get("weight")), real(op, "eps"),
-                             real_or(op, "weightOffset", 0.0f), integer_or(op, "groupSize", in.width)};
+            auto weight = unwrap<const Vector>(op.Get("weight"));
+            const int64_t group = integer_or(op, "groupSize", in.width);
+            const int64_t weight_stride = static_cast<int64_t>(weight->size()) > group ? group : 0;
+            return RmsNormOp{in, span(op, "out"), span(op, "residual"), std::move(weight), real(op, "eps"),
+                             real_or(op, "weightOffset", 0.0f), group, weight_stride};
         }
         if (name == "layer_norm") {
             return LayerNormOp{span(op, "in"), span(op, "out"), span(op, "residual"), unwrap<const Vector>(op.Get("weight")),
@@ -84,7 +88,8 @@ public:
                                integer(op, "layer"),
                                {integer(op, "numHeads"), integer(op, "numKvHeads"), integer(op, "headDim"),
                                 real(op, "scale"), real_or(op, "softCap", 0.0f), integer_or(op, "slidingWindow", 0)},
-                               unwrap_or_null<const Vector>(op.Get("sinks"))};
+                               unwrap_or_null<const Vector>(op.Get("sinks")),
+                               integer_or(op, "lookAhead", 0)};
         }
         if (name == "gated_activation") {
             return GatedActivationOp{span(op, "in"), span(op, "out"), activation(op)};
@@ -110,9 +115,25 @@ public:
     std::vector<RopeSpec> take_ropes() { return std::move(ropes_); }
 
 private:
+    static EmbeddingIndex embedding_index(const Napi::Object& op) {
+        if (op.Get("of").IsUndefined()) return EmbeddingIndex::token;
+        return text(op, "of") == "position" ? EmbeddingIndex::position : EmbeddingIndex::type;
+    }
+
     static ExpertsOp experts(const Napi::Object& op) {
-        ExpertsOp read{span(op, "in"), span(op, "scores"), span(op, "out"), {}, integer(op, "topK"), text(op, "softmaxOver") == "chosen",
-                       activation(op)};
+        RoutingRule rule;
+        rule.top_k = integer(op, "topK");
+        rule.among_chosen = text(op, "softmaxOver") == "chosen";
+        rule.is_sigmoid = !op.Get("scoring").IsUndefined();
+        rule.scale = real_or(op, "weightScale", 1.0f);
+        if (op.Get("groups").IsObject()) {
+            const Napi::Object groups = op.Get("groups").As<Napi::Object>();
+            rule.groups = integer(groups, "count");
+            rule.top_groups = integer(groups, "chosen");
+            rule.groups_by_two = text(groups, "by") == "two_best";
+        }
+        ExpertsOp read{span(op, "in"), span(op, "scores"), span(op, "out"), {}, rule, unwrap_or_null<const Vector>(op.Get("selectionBias")),
+                       activation(op), !op.Get("isGated").IsUndefined()};
         const Napi::Array list = op.Get("experts").As<Napi::Array>();
         for (uint32_t i = 0; i < list.Length(); i++) {
             const Napi::Object expert = list.Get(i).As<Napi::Object>();
@@ -199,9 +220,12 @@ Napi::Value compile_program(const Napi::CallbackInfo& info) {
     const Napi::Array width_list = spec.Get("buffers").As<Napi::Array>();
     std::vector<int64_t> widths;
     for (uint32_t i = 0; i < width_list.Length(); i++) widths.push_back(width_list.Get(i).As<Napi::Number>().Int64Value());
-    const Napi::Object head = spec.Get("head").As<Napi::Object>();
-    OutputHead output_head{unwrap<Matrix>(head.Get("weight")), unwrap_or_null<const Vector>(head.Get("bias")),
-                           real_or(head, "scale", 1.0f), real_or(head, "softCap", 0.0f)};
+    OutputHead output_head{nullptr, nullptr, 1.0f, 0.0f};
+    if (const Napi::Value given = spec.Get("head"); !given.IsUndefined()) {
+        const Napi::Object head = given.As<Napi::Object>();
+        output_head = {unwrap<Matrix>(head.Get("weight")), unwrap_or_null<const Vector>(head.Get("bias")),
+                       real_or(head, "scale", 1.0f), real_or(head, "softCap", 0.0f)};
+    }
     try {
         return wrap(env, std::make_shared<Program>(widths, std::move(ops), reader.take_ropes(), span(spec, "hidden"),
                                                    std::move(output_head), integer(spec, "maxTokens")));

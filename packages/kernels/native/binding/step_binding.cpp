@@ -181,6 +181,8 @@ void read_outputs(const Napi::Object& rows, const std::vector<int32_t>& output_t
         if (integer(OutputInteger::mask) >= 0) row.sampling.mask = plan.masks.data() + static_cast<size_t>(integer(OutputInteger::mask)) * mask_words;
         row.after_draft = integer(OutputInteger::afterDraft) != 0;
         row.wants_digest = integer(OutputInteger::wantDigest) != 0;
+        row.pooling = static_cast<Pooling>(integer(OutputInteger::pooling));
+        row.num_pooled = integer(OutputInteger::numPooled);
         row.sampling.temperature = real(OutputReal::temperature);
         row.sampling.top_p = real(OutputReal::topP);
         row.sampling.min_p = real(OutputReal::minP);
@@ -224,6 +226,8 @@ Napi::Value execute_step(const Napi::CallbackInfo& info) {
     plan.num_sequences = source.Get("numSequences").As<Napi::Number>().Int64Value();
     copy_integers(source, "tokenIds", plan.token_ids, plan.num_tokens);
     copy_integers(source, "positions", plan.positions, plan.num_tokens);
+    plan.token_types.clear();
+    if (source.Has("tokenTypes")) copy_integers(source, "tokenTypes", plan.token_types, plan.num_tokens);
     copy_integers(source, "slots", plan.slots, plan.num_tokens);
     copy_integers(source, "queryStarts", plan.query_starts, plan.num_sequences + 1);
     copy_integers(source, "contextLengths", plan.context_lengths, plan.num_sequences);

@@ -6,6 +6,10 @@
 
 #include "x86_features.h"
 
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #if defined(__aarch64__) && defined(__linux__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
@@ -20,6 +24,18 @@ constexpr Isa kBestFirst[] = {Isa::avx512, Isa::avx2, Isa::neon, Isa::scalar};
 bool machine_has_avx512_bf16() {
 #if defined(__x86_64__)
     return x86_features().avx512_bf16;
+#else
+    return false;
+#endif
+}
+
+/// AMX-INT8, once the system lets this process use its registers.
+bool machine_has_amx() {
+#if defined(__x86_64__) && defined(__linux__)
+    // Linux' Documentation/arch/x86/xstate.rst
+    constexpr long kRequestPermission = 0x1023, kTileData = 18;
+    static const bool has = x86_features().amx_int8 && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+    return has;
 #else
     return false;
 #endif
@@ -70,6 +86,7 @@ Isa isa_of(KernelPath path) {
             return Isa::avx2;
         case KernelPath::avx512:
         case KernelPath::avx512_bf16:
+        case KernelPath::avx512_amx:
             return Isa::avx512;
         case KernelPath::scalar:
             break;
@@ -80,13 +97,18 @@ Isa isa_of(KernelPath path) {
 constexpr size_t kNumKernelKinds = sizeof(kKernelKinds) / sizeof(kKernelKinds[0]);
 
 struct Paths {
-    std::atomic<KernelPath> best{best_path(detect_isa(), true)};
+    std::atomic<KernelPath> best;
     std::atomic<KernelPath> of_kind[kNumKernelKinds];
 
-    Paths() { set(best); }
-    void set(KernelPath path) {
+    Paths() { set(detect_isa(), true); }
+    /// `extensions`: AVX512-BF16 and AMX as well.
+    void set(Isa isa, bool extensions) {
+        const KernelPath path = best_path(isa, extensions);
         best.store(path, std::memory_order_relaxed);
         for (std::atomic<KernelPath>& kind : of_kind) kind.store(path, std::memory_order_relaxed);
+        if (isa == Isa::avx512 && extensions && machine_has_amx()) {
+            of_kind[static_cast<size_t>(KernelKind::quantised)].store(KernelPath::avx512_amx, std::memory_order_relaxed);
+        }
     }
 };
 
@@ -122,8 +144,9 @@ bool has_avx512_bf16() { return paths().best.load(std::memory_order_relaxed) == 
 KernelPath kernel_path(KernelKind kind) { return paths().of_kind[static_cast<size_t>(kind)].load(std::memory_order_relaxed); }
 
 bool set_kernel_path(KernelKind kind, KernelPath path) {
-    const bool needs_bf16 = path == KernelPath::avx512_bf16;
-    if (!isa_supported(isa_of(path)) || (needs_bf16 && !machine_has_avx512_bf16())) return false;
+    if (!isa_supported(isa_of(path))) return false;
+    if (path == KernelPath::avx512_bf16 && !machine_has_avx512_bf16()) return false;
+    if (path == KernelPath::avx512_amx && (kind != KernelKind::quantised || !machine_has_amx())) return false;
     paths().of_kind[static_cast<size_t>(kind)].store(path, std::memory_order_relaxed);
     return true;
 }
@@ -143,7 +166,7 @@ const char* isa_name(Isa isa) {
 }
 
 void set_isa_for_test(Isa isa, bool bf16) {
-    if (isa_supported(isa)) paths().set(best_path(isa, bf16));
+    if (isa_supported(isa)) paths().set(isa, bf16);
 }
 
 }  // namespace octavo

@@ -12,7 +12,7 @@ const char* isa_name(Isa isa);
 
 bool isa_supported(Isa isa);
 
-/// Overrides active_isa() and all paths from now on; `bf16` false also hides AVX512-BF16. Tests alone use it: matrices packed
+/// Overrides active_isa() and all paths from now on; `bf16` false also hides AVX512-BF16 and AMX. Tests alone use it: matrices packed
 /// before keep the kernels they were packed for.
 void set_isa_for_test(Isa isa, bool bf16);
 
@@ -22,9 +22,9 @@ enum class KernelKind { f32, bf16, quantised, codebook, ops };
 constexpr KernelKind kKernelKinds[] = {KernelKind::f32, KernelKind::bf16, KernelKind::quantised, KernelKind::codebook, KernelKind::ops};
 constexpr const char* kKernelKindNames = "f32, bf16, quantised, codebook, ops";
 
-/// The instruction set of a table.
-enum class KernelPath { scalar, neon, avx2, avx512, avx512_bf16 };
-constexpr const char* kKernelPathNames = "scalar, neon, avx2, avx512, avx512_bf16";
+/// The instruction set of a table. avx512_amx, AVX-512 with tiles of AMX-INT8, is one of `quantised` alone, with the bits of avx512.
+enum class KernelPath { scalar, neon, avx2, avx512, avx512_bf16, avx512_amx };
+constexpr const char* kKernelPathNames = "scalar, neon, avx2, avx512, avx512_bf16, avx512_amx";
 
 /// The path of active_isa() for all kinds, unless set_kernel_path chose another.
 KernelPath kernel_path(KernelKind kind);

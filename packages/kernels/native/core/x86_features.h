@@ -12,6 +12,7 @@ struct X86Features {
     bool avx2 = false;
     bool avx512 = false;
     bool avx512_bf16 = false;
+    bool amx_int8 = false;
 
     X86Features() {
         uint32_t a, b, c, d;
@@ -26,6 +27,9 @@ struct X86Features {
         constexpr uint32_t kF = 1u << 16, kDq = 1u << 17, kBw = 1u << 30, kVl = 1u << 31, kVnni = 1u << 11;
         constexpr uint32_t kAll = kF | kDq | kBw | kVl;
         avx512 = (saved & kZmm) == kZmm && (b & kAll) == kAll && (c & kVnni) != 0;
+        constexpr uint32_t kAmx = 1u << 24 | 1u << 25;
+        constexpr uint64_t kTiles = 0x60000;
+        amx_int8 = avx512 && (saved & kTiles) == kTiles && (d & kAmx) == kAmx;
         avx512_bf16 = avx512 && a >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & 1u << 5) != 0;
     }
 

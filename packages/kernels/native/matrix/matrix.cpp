@@ -12,7 +12,13 @@
 
 namespace octavo {
 
-const QuantisedKernelTable& quantised_kernels() { return OCTAVO_KERNELS_OF(kernel_path(KernelKind::quantised), quantised_kernels); }
+const QuantisedKernelTable& quantised_kernels() {
+    const KernelPath path = kernel_path(KernelKind::quantised);
+#if defined(__x86_64__)
+    if (path == KernelPath::avx512_amx) return quantised_kernels_avx512_amx;
+#endif
+    return OCTAVO_KERNELS_OF(path, quantised_kernels);
+}
 
 const FloatKernelTable& float_kernels(KernelKind kind) { return OCTAVO_KERNELS_OF(kernel_path(kind), float_kernels); }
 

@@ -8,7 +8,7 @@
 namespace octavo {
 
 enum class RopeLayout { neox, interleaved };
-OCTAVO_ENUMERATION(Activation, silu, gelu, gelu_tanh, clamped_swiglu, sigmoid, identity);
+OCTAVO_ENUMERATION(Activation, silu, gelu, gelu_tanh, clamped_swiglu, sigmoid, identity, relu_squared, tanh, relu);
 OCTAVO_ENUMERATION(KvDtype, f32, f16, bf16, int8);
 
 inline size_t kv_element_bytes(KvDtype dtype) {
@@ -48,6 +48,7 @@ struct AttentionContext {
     float scale;
     float soft_cap;  // 0 means none
     int64_t window;  // 0 means the whole context
+    int64_t look_ahead;  // positions after its own that a row sees
 };
 
 /// Online softmax of one row: largest score, sum of numerators (0 while the row has seen nothing), and what it sees of
@@ -92,9 +93,10 @@ struct KvRun {
 
 /// Row and vector primitives of one instruction set. A result depends on the arguments alone.
 struct OpKernels {
-    /// residual += in (when given), then out = norm(residual or in) * (weight + weight_offset), each `group` columns on their own.
+    /// residual += in (when given), then out = norm(residual or in) * (weight + weight_offset), each `group` columns on their own. The
+    /// weights of a group lie `weight_stride` behind those of the one before it.
     void (*rms_norm)(const float* in, const float* weight, float weight_offset, float eps, int64_t width, int64_t group,
-                     float* residual, float* out);
+                     int64_t weight_stride, float* residual, float* out);
     /// residual += in (when given), then out = (x - mean) / sqrt(variance + eps) * weight + bias, x being residual or in; bias may be null.
     void (*layer_norm)(const float* in, const float* weight, const float* bias, float eps, int64_t width, float* residual, float* out);
     /// Rotates the first 2 * pairs columns of every head; cos and sin hold one value per pair.

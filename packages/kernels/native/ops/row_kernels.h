@@ -60,7 +60,7 @@ void soft_cap(float* on, float cap, int64_t width) {
 }
 
 void rms_norm(const float* in, const float* weight, float weight_offset, float eps, int64_t width, int64_t group,
-              float* residual, float* out) {
+              int64_t weight_stride, float* residual, float* out) {
     if (residual != nullptr) {
         add(in, residual, width);
         in = residual;
@@ -68,12 +68,13 @@ void rms_norm(const float* in, const float* weight, float weight_offset, float e
     const Vec offset = splat(weight_offset);
     for (int64_t begin = 0; begin < width; begin += group) {
         const float* x = in + begin;
+        const float* own = weight + begin / group * weight_stride;
         const float mean = sum_of_squares(x, group) / static_cast<float>(group);
         const Vec factor = splat(1.0f / __builtin_sqrtf(mean + eps));
         for (int64_t i = 0; i < group; i += Vec::width) {
             const int64_t left = group - i;
             const Vec normalised = load_up_to(x + i, left) * factor;
-            store_up_to(out + begin + i, normalised * (load_up_to(weight + i, left) + offset), left);
+            store_up_to(out + begin + i, normalised * (load_up_to(own + i, left) + offset), left);
         }
     }
 }
@@ -183,6 +184,13 @@ void gated_activation(Activation activation, const float* in, const float* up, f
             return gate([](Vec x) { return splat(1.0f) / (splat(1.0f) + exponential(zero() - x)); }, in, up, out, width);
         case Activation::identity:
             return gate([](Vec x) { return x; }, in, up, out, width);
+        case Activation::relu_squared:
+            return gate([](Vec x) { x = maximum(zero(), x); return x * x; }, in, up, out, width);
+        case Activation::tanh:
+            return gate([](Vec x) { return hyperbolic_tangent(x); }, in, up, out, width);
+        case Activation::relu:
+            // The bound comes first, so that NaN passes through.
+            return gate([](Vec x) { return maximum(zero(), x); }, in, up, out, width);
     }
 }
 

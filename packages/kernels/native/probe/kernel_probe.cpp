@@ -90,7 +90,8 @@ std::vector<ProbedPath> candidates(KernelKind kind) {
     std::vector<ProbedPath> found{{present, 0}};
     const bool uses_bf16 = kind != KernelKind::f32 && kind != KernelKind::quantised;
     if (present == KernelPath::avx512_bf16 && uses_bf16) found.push_back({KernelPath::avx512, 0});
-    if (present == KernelPath::avx512_bf16 || present == KernelPath::avx512) found.push_back({KernelPath::avx2, 0});
+    if (present == KernelPath::avx512_amx) found.push_back({KernelPath::avx512, 0});
+    if (present >= KernelPath::avx512) found.push_back({KernelPath::avx2, 0});
     return found;
 }
 

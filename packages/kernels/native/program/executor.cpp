@@ -26,6 +26,22 @@ void round_e4m3(const float* in, int64_t count, float* out) {
     }
 }
 
+/// The row of an output's token, or what it and those before it give together, added up in their order.
+void pool_rows(const Rows& in, const OutputRow& output, int64_t width, float* out) {
+    const bool is_pooled = output.pooling != Pooling::none;
+    const int64_t first = is_pooled ? output.token - output.num_pooled + 1 : output.token;
+    std::memcpy(out, in.row(first), static_cast<size_t>(width) * sizeof(float));
+    for (int64_t token = first + 1; token <= output.token; token++) {
+        const float* row = in.row(token);
+        if (output.pooling == Pooling::mean) {
+            op_kernels().add(row, out, width);
+        } else {
+            for (int64_t i = 0; i < width; i++) out[i] = row[i] > out[i] || row[i] != row[i] ? row[i] : out[i];
+        }
+    }
+    if (output.pooling == Pooling::mean) op_kernels().scale(out, 1.0f / static_cast<float>(output.num_pooled), width);
+}
+
 }  // namespace
 
 /// One step; runs each kind of op.
@@ -38,11 +54,24 @@ struct Executor::Step {
     int64_t num_rows;
     bool gathered = false;
 
+    int32_t embedding_row(const EmbeddingOp& op, int64_t token) const {
+        const size_t at = static_cast<size_t>(token);
+        switch (op.index) {
+            case EmbeddingIndex::token:
+                return plan.token_ids[at] + op.offset;
+            case EmbeddingIndex::position:
+                return plan.positions[at] + op.offset;
+            case EmbeddingIndex::type:
+                return (plan.token_types.empty() ? 0 : plan.token_types[at]) + op.offset;
+        }
+        return 0;
+    }
+
     void operator()(const EmbeddingOp& op) {
         const Rows out = program.rows(op.out);
         for_rows(executor.pool_, num_rows, op.out.width, [&](int64_t begin, int64_t end) {
             for (int64_t i = begin; i < end; i++) {
-                op.weight->row(plan.token_ids[static_cast<size_t>(i)], out.row(i));
+                op.weight->row(embedding_row(op, i), out.row(i));
                 if (op.scale != 1.0f) op_kernels().scale(out.row(i), op.scale, op.out.width);
             }
         });
@@ -56,7 +85,7 @@ struct Executor::Step {
         void* encoded = op.reader ? encoded_rows(*op.reader) : nullptr;
         for_rows(executor.pool_, num_rows, op.in.width / 4, [&](int64_t begin, int64_t end) {
             for (int64_t i = begin; i < end; i++) {
-                op_kernels().rms_norm(in.row(i), op.weight->data(), op.weight_offset, op.eps, op.in.width, op.group,
+                op_kernels().rms_norm(in.row(i), op.weight->data(), op.weight_offset, op.eps, op.in.width, op.group, op.weight_stride,
                                       has_residual ? residual.row(i) : nullptr, out.row(i));
                 if (encoded != nullptr) op.reader->encode(out.row(i), i, num_rows, encoded);
             }
@@ -122,6 +151,7 @@ struct Executor::Step {
         executor.attention_.store(shape, layer, program.rows(op.k), program.rows(op.v));
         AttentionSpec spec = op.spec;
         if (op.sinks) spec.sinks = op.sinks->data();
+        spec.look_ahead = op.look_ahead;
         executor.attention_.attend(spec, shape, layer, program.rows(op.q), program.rows(op.out));
     }
 
@@ -253,7 +283,11 @@ struct Executor::Step {
         const size_t bytes = width * sizeof(float);
         // Through a copy: `in` and `out` may be one buffer.
         if (executor.gathered_.size() < outputs.size() * width) executor.gathered_.resize(outputs.size() * width);
-        for (size_t i = 0; i < outputs.size(); i++) std::memcpy(executor.gathered_.data() + i * width, in.row(outputs[i].token), bytes);
+        for_rows(executor.pool_, static_cast<int64_t>(outputs.size()), op.in.width * 8, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; i++) {
+                pool_rows(in, outputs[static_cast<size_t>(i)], op.in.width, executor.gathered_.data() + i * op.in.width);
+            }
+        });
         for (size_t i = 0; i < outputs.size(); i++) {
             std::memcpy(out.row(static_cast<int64_t>(i)), executor.gathered_.data() + i * width, bytes);
         }

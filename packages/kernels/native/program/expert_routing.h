@@ -4,6 +4,7 @@
 
 #include "../core/thread_pool.h"
 #include "../ops/attention/attention.h"
+#include "routing_rule.h"
 
 namespace octavo {
 
@@ -11,9 +12,8 @@ namespace octavo {
 /// scores alone. A choice is a (row, expert) pair; choices are numbered expert by expert, and by row within an expert.
 class ExpertRouting {
 public:
-    /// Chooses the `top_k` best of `num_experts` scores for each row; of equal scores, the lower expert. Weights are the softmax over
-    /// the chosen scores, or over all.
-    void choose(Rows scores, int64_t num_rows, int64_t num_experts, int64_t top_k, bool among_chosen, ThreadPool& pool);
+    /// Chooses experts for each row by `num_experts` scores. `bias`, one an expert, may be null.
+    void choose(Rows scores, int64_t num_rows, int64_t num_experts, const RoutingRule& rule, const float* bias, ThreadPool& pool);
 
     /// Choices of an expert: [first(expert), first(expert + 1)).
     int64_t first(int64_t expert) const { return starts_[static_cast<size_t>(expert)]; }
@@ -25,8 +25,6 @@ public:
     float weight(int64_t row, int64_t k) const { return weights_[static_cast<size_t>(row * top_k_ + k)]; }
 
 private:
-    void choose_row(const float* scores, int64_t num_experts, bool among_chosen, int32_t* experts, float* weights) const;
-
     int64_t top_k_ = 0;
     /// [row][k]
     std::vector<int32_t> experts_;

@@ -28,7 +28,7 @@ int64_t inner_width(const ExpertsOp& op) { return op.experts.front().down->cols(
 
 /// Whether every expert's matrices allow gate and up to be multiplied side by side.
 bool gates_within(const ExpertsOp& op) {
-    return std::all_of(op.experts.begin(), op.experts.end(),
+    return !op.is_plain && std::all_of(op.experts.begin(), op.experts.end(),
                        [](const ExpertWeights& expert) { return expert.up == nullptr && expert.gate->can_gate(); });
 }
 
@@ -46,7 +46,7 @@ void ExpertRunner::run(const ExpertsOp& op, Rows in, Rows scores, Rows out, int6
     const int64_t inner = inner_width(op);
     const bool gated = gates_within(op);
     const int64_t choice_bytes = (3 * inner + op.in.width + op.out.width) * static_cast<int64_t>(sizeof(float));
-    const int64_t rows_at_once = std::max<int64_t>(1, kActivationBytes / (choice_bytes * op.top_k));
+    const int64_t rows_at_once = std::max<int64_t>(1, kActivationBytes / (choice_bytes * op.rule.top_k));
     const auto activate = [&](const float* gate, const float* up, float* to, int64_t count) {
         op_kernels().gated_activation(op.activation, gate, up, to, count);
     };
@@ -57,19 +57,20 @@ void ExpertRunner::run(const ExpertsOp& op, Rows in, Rows scores, Rows out, int6
 
     for (int64_t first = 0; first < num_rows; first += rows_at_once) {
         const int64_t count = std::min(rows_at_once, num_rows - first);
-        const int64_t num_choices = count * op.top_k;
+        const int64_t num_choices = count * op.rule.top_k;
         const auto floats = [&](int slot, int64_t width) {
             return static_cast<float*>(memory_.get(slot, static_cast<size_t>(num_choices * width) * sizeof(float)));
         };
-        routing_.choose({scores.row(first), scores.stride}, count, static_cast<int64_t>(op.experts.size()), op.top_k, op.among_chosen,
-                        pool_);
+        routing_.choose({scores.row(first), scores.stride}, count, static_cast<int64_t>(op.experts.size()), op.rule,
+                        op.selection_bias ? op.selection_bias->data() : nullptr, pool_);
         float* activated = floats(kActivated, inner);
         const auto input = [&](int64_t choice) -> const float* { return in.row(first + routing_.row_of(choice)); };
-        if (gated) {
+        if (gated || op.is_plain) {
             for (size_t i = 0; i < op.experts.size(); ++i) {
                 add_product(i, *op.experts[i].gate, op.experts[i].gate_bias.get(), activated, inner);
             }
-            multiply(input, inner, &gate);
+            multiply(input, inner, gated ? &gate : nullptr);
+            if (op.is_plain) activate_plain(op, activated, num_choices);
         } else {
             float* gate_up = floats(kGateUp, 2 * inner);
             for (size_t i = 0; i < op.experts.size(); ++i) {
@@ -92,6 +93,17 @@ void ExpertRunner::run(const ExpertsOp& op, Rows in, Rows scores, Rows out, int6
         multiply([&](int64_t choice) -> const float* { return activated + choice * inner; }, op.out.width, nullptr);
         combine(op, outputs, {out.row(first), out.stride}, count);
     }
+}
+
+void ExpertRunner::activate_plain(const ExpertsOp& op, float* activated, int64_t num_choices) {
+    const int64_t inner = inner_width(op);
+    ones_.assign(static_cast<size_t>(inner), 1.0f);
+    for_rows(pool_, num_choices, inner, [&](int64_t begin, int64_t end) {
+        for (int64_t choice = begin; choice < end; ++choice) {
+            float* row = activated + choice * inner;
+            op_kernels().gated_activation(op.activation, row, ones_.data(), row, inner);
+        }
+    });
 }
 
 void ExpertRunner::add_product(size_t expert, const Matrix& matrix, const Vector* bias, float* y, int64_t ldy) {
@@ -166,11 +178,11 @@ int64_t ExpertRunner::cut_into_shares() {
 
 void ExpertRunner::combine(const ExpertsOp& op, const float* outputs, Rows out, int64_t num_rows) {
     const int64_t width = op.out.width;
-    for_rows(pool_, num_rows, op.top_k * width / 4, [&](int64_t begin, int64_t end) {
+    for_rows(pool_, num_rows, op.rule.top_k * width / 4, [&](int64_t begin, int64_t end) {
         for (int64_t row = begin; row < end; ++row) {
             float* sum = out.row(row);
             std::memset(sum, 0, static_cast<size_t>(width) * sizeof(float));
-            for (int64_t k = 0; k < op.top_k; ++k) {
+            for (int64_t k = 0; k < op.rule.top_k; ++k) {
                 op_kernels().add_scaled(outputs + routing_.choice(row, k) * width, routing_.weight(row, k), sum, width);
             }
         }

@@ -49,12 +49,15 @@ private:
     void multiply(const RowOf& row_of, int64_t ldy, const GateFunction* gate);
     void encode(const RowOf& row_of, uint8_t* encoded, int64_t num_rows);
     int64_t cut_into_shares();
+    /// The activation of experts that gate nothing.
+    void activate_plain(const ExpertsOp& op, float* activated, int64_t num_choices);
     void combine(const ExpertsOp& op, const float* outputs, Rows out, int64_t num_rows);
 
     ThreadPool& pool_;
     std::vector<std::unique_ptr<Lane>> lanes_;
     ExpertRouting routing_;
     std::vector<Product> products_;
+    std::vector<float> ones_;
     Workspace memory_;
 };
 

@@ -10,10 +10,14 @@
 #include "../ops/attention/attention.h"
 #include "../ops/kernels.h"
 #include "../ops/recurrent/state_runner.h"
+#include "routing_rule.h"
 
 namespace octavo {
 
 using Vector = std::vector<float>;
+
+/// What of a token, beside an offset, is the row of an embedding.
+enum class EmbeddingIndex { token, position, type };
 
 /// Columns [column, column + width) of an activation buffer.
 struct BufferSpan {
@@ -33,6 +37,8 @@ struct EmbeddingOp {
     std::shared_ptr<const Matrix> weight;
     BufferSpan out;
     float scale;
+    EmbeddingIndex index = EmbeddingIndex::token;
+    int32_t offset = 0;
 
     auto reads() const { return std::array<BufferSpan, 0>{}; }
     auto writes() const { return std::array{out}; }
@@ -45,6 +51,8 @@ struct RmsNormOp {
     float eps;
     float weight_offset;
     int64_t group;
+    /// Of a group's weights behind those of the one before it; 0 when all groups share theirs.
+    int64_t weight_stride = 0;
     /// Rows are encoded for this matrix while they are at hand; may be null.
     std::shared_ptr<const Matrix> reader = nullptr;
 
@@ -93,6 +101,7 @@ struct AttentionOp {
     int64_t layer;
     AttentionSpec spec;
     std::shared_ptr<const Vector> sinks = nullptr;  // may be null
+    int64_t look_ahead = 0;
 
     auto reads() const { return std::array{q, k, v}; }
     auto writes() const { return std::array{out}; }
@@ -126,10 +135,11 @@ struct ExpertsOp {
     BufferSpan scores;
     BufferSpan out;
     std::vector<ExpertWeights> experts;
-    int64_t top_k;
-    /// The weights of a row's experts are a softmax over their scores, not over all.
-    bool among_chosen;
+    RoutingRule rule;
+    std::shared_ptr<const Vector> selection_bias;  // may be null
     Activation activation;
+    /// Experts of `gate` and `down` alone, whose activation multiplies nothing.
+    bool is_plain;
 
     auto reads() const { return std::array{in, scores}; }
     auto writes() const { return std::array{out}; }

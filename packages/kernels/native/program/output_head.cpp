@@ -49,7 +49,7 @@ void HeadRunner::lay_out(const StepPlan& plan, int64_t vocab, int64_t width, Ste
 
 void HeadRunner::run(const OutputHead& head, Rows hidden, int64_t width, bool gathered, const StepPlan& plan,
                      StepResult& result, Workspace& workspace, const std::atomic<bool>& cancelled) {
-    const int64_t vocab = head.weight->rows();
+    const int64_t vocab = head.weight ? head.weight->rows() : 0;
     lay_out(plan, vocab, width, result);
     const auto source = [&](int32_t output) {
         return hidden.row(gathered ? output : plan.outputs[static_cast<size_t>(output)].token);

@@ -10,7 +10,7 @@
 namespace octavo {
 
 struct OutputHead {
-    std::shared_ptr<const Matrix> weight;
+    std::shared_ptr<const Matrix> weight;  // null where a program gives hidden rows alone
     std::shared_ptr<const Vector> bias;  // may be null
     float scale;
     float soft_cap;  // 0 means none

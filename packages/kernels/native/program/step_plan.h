@@ -13,12 +13,15 @@ namespace octavo {
 struct Adapter;
 
 OCTAVO_ENUMERATION(OutputKind, sample, score, hidden);
+OCTAVO_ENUMERATION(Pooling, none, mean, max);
 
 /// What to do with one output row; see OutputRow in backend.ts.
 struct OutputRow {
     OutputKind kind;
     int32_t token;   // index of the row's token in the step
     int32_t target;  // score rows
+    Pooling pooling;
+    int32_t num_pooled;  // rows up to `token` that `gather` takes together
     bool wants_logprobs;
     int32_t num_top;  // 0..vocab
     int32_t first_id;  // into StepPlan::logprob_ids
@@ -37,6 +40,8 @@ struct StepPlan {
     int64_t num_sequences = 0;
     std::vector<int32_t> token_ids;
     std::vector<int32_t> positions;
+    /// Of each token; empty where all are of type 0.
+    std::vector<int32_t> token_types;
     std::vector<int32_t> slots;
     std::vector<int32_t> query_starts;
     std::vector<int32_t> context_lengths;

@@ -19,11 +19,12 @@ std::vector<KernelPath> all_paths() {
     return paths;
 }
 
-/// Products of a matrix packed now.
-std::vector<float> product_now(WeightType type, ThreadPool& pool) {
-    const Sample sample = make_sample(type, 40, 256, 0, false, 7);
+/// Products of a matrix packed now. An odd number of panels.
+std::vector<float> product_now(WeightType type, ThreadPool& pool, int64_t m = 9) {
+    constexpr int64_t kColumns = 256 * 3;
+    const Sample sample = make_sample(type, 40, kColumns, 0, false, 7);
     const std::unique_ptr<Matrix> matrix = Matrix::pack({sample.source()}, pool);
-    return product(*matrix, activations(9 * 256, 3), 9, nullptr, pool);
+    return product(*matrix, activations(m * kColumns, 3), m, nullptr, pool);
 }
 
 /// Weights of a kind follow its path and no other's.
@@ -51,6 +52,22 @@ void check_kinds_apart(ThreadPool& pool) {
     }
 }
 
+/// Tiles give the bits of vectors, for whole tiles of rows and the rest.
+void check_tiles(ThreadPool& pool) {
+    set_isa_for_test(Isa::avx512, true);
+    if (kernel_path(KernelKind::quantised) != KernelPath::avx512_amx) return;
+    for (const WeightType type : {WeightType::q4_0, WeightType::q5_0, WeightType::q8_0, WeightType::q4_k, WeightType::q5_k,
+                                  WeightType::q6_k, WeightType::q4_1, WeightType::q5_1, WeightType::iq4_nl, WeightType::mxfp4}) {
+        for (const int64_t m : {49, 64, 133}) {
+            CHECK(set_kernel_path(KernelKind::quantised, KernelPath::avx512_amx));
+            const std::vector<float> tiles = product_now(type, pool, m);
+            CHECK(set_kernel_path(KernelKind::quantised, KernelPath::avx512));
+            CHECK_MESSAGE(same_bits(tiles, product_now(type, pool, m)), std::to_string(m) + " rows: not the bits of vectors");
+        }
+    }
+    CHECK(!set_kernel_path(KernelKind::bf16, KernelPath::avx512_amx));
+}
+
 void check_probe() {
     for (const Target& target : targets()) {
         set_isa_for_test(target.isa, target.bf16);
@@ -75,6 +92,7 @@ int main() {
     using namespace octavo::test;
     ThreadPool pool(2);
     check_kinds_apart(pool);
+    check_tiles(pool);
     check_probe();
     CHECK(set_kernel_path(KernelKind::ops, KernelPath::neon) == isa_supported(Isa::neon));
     return finish("kernel_paths_test");

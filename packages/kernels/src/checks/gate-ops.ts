@@ -7,6 +7,9 @@ export const plainActivations: readonly string[] = [
   "gelu_tanh",
   "sigmoid",
   "identity",
+  "relu_squared",
+  "tanh",
+  "relu",
 ] satisfies PlainActivation[];
 
 /** How a check reads and writes a program's buffers, and how it fails. */

@@ -1,4 +1,4 @@
-import { checkExpert } from "./experts.js";
+import { checkExpert, checkRouting } from "./experts.js";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { Activation, BufferRef, Matrix, Op, ProgramSpec } from "../backend.js";
 import { stateWidths } from "../state-widths.js";
@@ -12,8 +12,14 @@ export interface CheckedProgram {
   readonly maxTokens: number;
   /** Token ids that every embedding can look up. */
   readonly numEmbeddings: number;
-  /** Rows of the output head. */
+  /** Above all positions and all types that every embedding of them can look up. */
+  readonly numPositions: number;
+  readonly numTypes: number;
+  /** Rows of the output head; 0 without one. */
   readonly vocabSize: number;
+  readonly hiddenSize: number;
+  /** Hidden rows may be pooled: the program gathers. */
+  readonly gathers: boolean;
   /** Weights of the linears that adapters can reach, by site. */
   readonly sites: ReadonlyMap<number, Matrix>;
   /** undefined when no op attends. */
@@ -26,14 +32,7 @@ export interface CheckedProgram {
 
 const mostSites = 65_535;
 
-export const activations: readonly string[] = [
-  "silu",
-  "gelu",
-  "gelu_tanh",
-  "clamped_swiglu",
-  "sigmoid",
-  "identity",
-] satisfies Activation[];
+export const activations: readonly string[] = [...plainActivations, "clamped_swiglu" satisfies Activation];
 
 /**
  * Refuses programs whose shapes do not fit, that read what nothing wrote, or that need the step's tokens after `gather`.
@@ -50,7 +49,12 @@ class ProgramChecker {
   readonly #sites = new Map<number, Matrix>();
   #current: "tokens" | "outputs" = "tokens";
   #where = "the program";
-  #numEmbeddings = Number.MAX_SAFE_INTEGER;
+  /** Rows that embeddings have, at least, behind their offsets. */
+  readonly #looksUp = {
+    token: Number.MAX_SAFE_INTEGER,
+    position: Number.MAX_SAFE_INTEGER,
+    type: Number.MAX_SAFE_INTEGER,
+  };
   #attention: CheckedProgram["attention"];
   #numRecurrent = 0;
 
@@ -68,15 +72,21 @@ class ProgramChecker {
     }
     this.#where = "the head";
     const state = this.#read("hidden", hidden);
-    this.#equal("the width of hidden", state.width, "the head's columns", head.weight.cols);
-    if (head.bias !== undefined)
-      this.#equal("the bias", head.bias.length, "the head's rows", head.weight.rows);
-    if (head.softCap !== undefined) this.#above("softCap", head.softCap);
+    if (head !== undefined) {
+      this.#equal("the width of hidden", state.width, "the head's columns", head.weight.cols);
+      if (head.bias !== undefined)
+        this.#equal("the bias", head.bias.length, "the head's rows", head.weight.rows);
+      if (head.softCap !== undefined) this.#above("softCap", head.softCap);
+    }
     return {
       spec: this.#spec,
       maxTokens,
-      numEmbeddings: this.#numEmbeddings,
-      vocabSize: head.weight.rows,
+      numEmbeddings: this.#looksUp.token,
+      numPositions: this.#looksUp.position,
+      numTypes: this.#looksUp.type,
+      vocabSize: head?.weight.rows ?? 0,
+      hiddenSize: state.width,
+      gathers: this.#current === "outputs",
       sites: this.#sites,
       attention: this.#attention,
       states: this.#stateNeeds(),
@@ -87,7 +97,7 @@ class ProgramChecker {
     switch (op.op) {
       case "embedding":
         this.#needsTokens();
-        this.#numEmbeddings = Math.min(this.#numEmbeddings, op.weight.rows);
+        this.#checkLookUp(op);
         return this.#equal(
           "the width of out",
           this.#write("out", op.out).width,
@@ -177,6 +187,14 @@ class ProgramChecker {
     }
   }
 
+  #checkLookUp({ of, offset = 0, weight }: Extract<Op, { op: "embedding" }>): void {
+    const index = of ?? "token";
+    if (!Object.hasOwn(this.#looksUp, index)) this.#fail(`looks up by ${index}`);
+    if (!Number.isInteger(offset) || offset < 0 || offset >= weight.rows)
+      this.#fail(`has the offset ${offset} into ${weight.rows} rows`);
+    this.#looksUp[index] = Math.min(this.#looksUp[index], weight.rows - offset);
+  }
+
   #checkSite({ site, weight }: Extract<Op, { op: "linear" }>): void {
     if (site === undefined) return;
     if (!Number.isInteger(site) || site < 0 || site > mostSites)
@@ -191,7 +209,8 @@ class ProgramChecker {
     this.#positive("groupSize", group);
     if (width % group !== 0)
       this.#fail(`normalises groups of ${group}, which do not divide its ${width} columns`);
-    this.#equal("the weight", op.weight.length, "the normalised columns", group);
+    if (op.weight.length !== width)
+      this.#equal("the weight", op.weight.length, "the normalised columns", group);
     this.#checkNormed(op, width);
   }
 
@@ -252,6 +271,8 @@ class ProgramChecker {
     if (!Number.isInteger(layer) || layer < 0) this.#fail(`has layer ${layer}`);
     if (!Number.isFinite(op.scale)) this.#fail(`has scale ${op.scale}`);
     if (op.slidingWindow !== undefined) this.#positive("slidingWindow", op.slidingWindow);
+    if (op.lookAhead !== undefined && !(Number.isSafeInteger(op.lookAhead) && op.lookAhead >= 0))
+      this.#fail(`looks ${op.lookAhead} tokens ahead`);
     if (op.softCap !== undefined) this.#above("softCap", op.softCap);
     if (op.sinks !== undefined) this.#equal("the number of sinks", op.sinks.length, "the heads", numHeads);
     const q = this.#read("q", op.q);
@@ -280,7 +301,14 @@ class ProgramChecker {
     const out = this.#write("out", op.out);
     const inner = experts[0]?.down.cols ?? 0;
     for (const [index, expert] of experts.entries())
-      checkExpert(index, expert, [input.width, inner, out.width], this.#equal.bind(this));
+      checkExpert(
+        index,
+        expert,
+        op.isGated !== false,
+        [input.width, inner, out.width],
+        this.#equal.bind(this),
+      );
+    checkRouting(op, this.#checker);
     this.#apart("in", input, "out", out);
     this.#apart("scores", scores, "out", out);
   }

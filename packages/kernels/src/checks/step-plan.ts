@@ -23,7 +23,7 @@ export function checkStepPlan(plan: StepPlan, program: CheckedProgram, cache: Kv
   checkLength("blockTableStarts", plan.blockTableStarts, numSequences + 1);
   if (plan.adapters !== undefined && plan.adapters.length < numSequences)
     fail(`adapters has ${plan.adapters.length} elements; the step needs ${numSequences}.`);
-  checkTokens(plan, program.numEmbeddings);
+  checkTokens(plan, program);
   checkSequences(plan, cache);
   checkStepStates(plan, program, cache.states);
   checkOutputs(plan, program);
@@ -44,14 +44,21 @@ function checkCacheFits(program: CheckedProgram, cache: KvCacheSpec): void {
   }
 }
 
-function checkTokens({ numTokens, tokenIds, positions }: StepPlan, numEmbeddings: number): void {
+function checkTokens(plan: StepPlan, { numEmbeddings, numPositions, numTypes }: CheckedProgram): void {
+  const { numTokens, tokenIds, positions, tokenTypes } = plan;
+  if (tokenTypes !== undefined) checkLength("tokenTypes", tokenTypes, numTokens);
   for (let token = 0; token < numTokens; token++) {
     const id = tokenIds[token] ?? -1;
     if (id < 0 || id >= numEmbeddings) {
       fail(`tokenIds[${token}] is ${id}; the vocabulary has ids 0 to ${numEmbeddings - 1}.`);
     }
-    if ((positions[token] ?? -1) < 0)
-      fail(`positions[${token}] is ${positions[token]}; positions start at 0.`);
+    const position = positions[token] ?? -1;
+    if (position < 0) fail(`positions[${token}] is ${position}; positions start at 0.`);
+    if (position >= numPositions)
+      fail(`positions[${token}] is ${position}; the model knows positions 0 to ${numPositions - 1}.`);
+    const type = tokenTypes?.[token] ?? 0;
+    if (type < 0 || type >= numTypes)
+      fail(`tokenTypes[${token}] is ${type}; the model knows types 0 to ${numTypes - 1}.`);
   }
 }
 
@@ -128,8 +135,16 @@ function checkOutputs(plan: StepPlan, program: CheckedProgram): void {
     const output = outputs[row];
     if (output === undefined) return fail(`outputs[${row}] is missing.`);
     checkOutput(row, output, program.vocabSize);
-    if (output.kind !== "sample") continue;
+    if (output.kind === "score") continue;
     while ((plan.queryStarts[sequence + 1] ?? numTokens) <= token) sequence += 1;
+    if (output.kind === "hidden") {
+      if (output.pool === undefined) continue;
+      if (!program.gathers) fail(`outputs[${row}] is pooled, but the program gathers no rows.`);
+      const most = token + 1 - (plan.queryStarts[sequence] ?? 0);
+      if (!isInteger(output.pool.tokens, 1, most))
+        checkInteger(`outputs[${row}].pool.tokens`, output.pool.tokens, 1, most);
+      continue;
+    }
     const before =
       output.afterDraft === true ? checkAfterDraft(row, plan, plan.queryStarts[sequence] ?? 0) : undefined;
     if (output.sampling.state === undefined || output.sampling.state === before?.sampling.state) continue;
@@ -156,6 +171,7 @@ function checkAfterDraft(
 
 function checkOutput(row: number, output: OutputRow, vocabSize: number): void {
   if (output.kind === "hidden") return;
+  if (vocabSize === 0) fail(`outputs[${row}] asks for a token, but the program has no output head.`);
   if (output.numLogprobs !== undefined)
     checkField(row, "numLogprobs", output.numLogprobs, 0, Number.MAX_SAFE_INTEGER);
   if (output.kind === "score") return checkField(row, "target", output.target, 0, vocabSize - 1);

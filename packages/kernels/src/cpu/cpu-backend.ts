@@ -252,9 +252,8 @@ class CpuBackend implements Backend {
     });
     try {
       const result = await this.#addon.execute(backend, nativeProgram, nativeCache, plan, outputs, adapters);
-      const hiddenSize = checked.spec.head.weight.cols;
       return {
-        rows: decodeRows(plan.outputs, result, checked.vocabSize, hiddenSize),
+        rows: decodeRows(plan.outputs, result, checked.vocabSize, checked.hiddenSize),
         computeMs: result.computeMs,
       };
     } catch (thrown) {

@@ -1,5 +1,7 @@
-import type { OutputRow, SamplerState } from "../backend.js";
+import type { OutputRow, RowPooling, SamplerState } from "../backend.js";
 import type { NativeObject, NativeOutputs } from "./addon.js";
+
+export const poolings = ["none", "mean", "max"] as const satisfies (RowPooling["kind"] | "none")[];
 
 export const outputKinds = ["sample", "score", "hidden"] as const satisfies OutputRow["kind"][];
 
@@ -16,6 +18,8 @@ export const outputIntegers = [
   "mask",
   "afterDraft",
   "wantDigest",
+  "pooling",
+  "numPooled",
 ] as const;
 export const outputReals = ["temperature", "topP", "minP"] as const;
 
@@ -51,7 +55,11 @@ export class OutputEncoder {
       integers[at + integerAt.kind] = outputKinds.indexOf(output.kind);
       integers[at + integerAt.state] = none;
       integers[at + integerAt.mask] = none;
-      if (output.kind === "hidden") continue;
+      if (output.kind === "hidden") {
+        integers[at + integerAt.pooling] = poolings.indexOf(output.pool?.kind ?? "none");
+        integers[at + integerAt.numPooled] = output.pool?.tokens ?? 0;
+        continue;
+      }
       integers[at + integerAt.numTop] =
         output.numLogprobs === undefined ? none : Math.min(output.numLogprobs, vocabSize);
       if (output.kind === "score") {

@@ -3,7 +3,7 @@ import { kvDtypes } from "../kv-bytes.js";
 import { type WeightType, weightTypes } from "../weights.js";
 import { kernelKinds, kernelPaths } from "./kernel-paths.js";
 import { rowErrors } from "./decode-results.js";
-import { outputIntegers, outputKinds, outputReals } from "./encode-outputs.js";
+import { outputIntegers, outputKinds, outputReals, poolings } from "./encode-outputs.js";
 
 const weightTypeNames = Object.keys(weightTypes) as WeightType[];
 /** When a matrix is packed: see `MatrixOptions`. */
@@ -18,6 +18,7 @@ export const enumerations: Readonly<Record<string, readonly string[]>> = {
   Activation: activations,
   Packing: packings,
   OutputKind: outputKinds,
+  Pooling: poolings,
   OutputInteger: outputIntegers,
   OutputReal: outputReals,
   RowError: rowErrors,

@@ -1,7 +1,7 @@
 /** What has kernels of its own: weights in f32 and f16, in bf16, in integers with scales, in codebooks; all ops but their products. */
 export const kernelKinds = ["f32", "bf16", "quantised", "codebook", "ops"] as const;
 /** Instruction sets that kernels are written for. */
-export const kernelPaths = ["scalar", "neon", "avx2", "avx512", "avx512_bf16"] as const;
+export const kernelPaths = ["scalar", "neon", "avx2", "avx512", "avx512_bf16", "avx512_amx"] as const;
 export type KernelKind = (typeof kernelKinds)[number];
 export type KernelPath = (typeof kernelPaths)[number];
 

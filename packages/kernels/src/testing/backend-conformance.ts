@@ -12,6 +12,7 @@ import { rowOpsConformance } from "./conformance/row-ops.js";
 import { samplerStateConformance } from "./conformance/sampler-state.js";
 import { samplingConformance } from "./conformance/sampling.js";
 import { misuseConformance } from "./conformance/misuse.js";
+import { wholeSequencesConformance } from "./conformance/whole-sequences.js";
 
 export interface ConformanceOptions {
   /** Fewer draws of each sampling filter, for backends whose steps are slow where they are tested. */
@@ -38,6 +39,7 @@ export function backendConformance(
     draftsConformance(() => open(2));
     logprobsConformance(() => open(2));
     digestsConformance(() => open(2));
+    wholeSequencesConformance(() => open(2));
     misuseConformance(() => open(1));
   });
 }

@@ -1,4 +1,4 @@
-import type { Activation, KvDtype, RopeSpec } from "../backend.js";
+import type { Activation, KvDtype, Op, RopeSpec } from "../backend.js";
 import { roundToKv } from "./half-floats.js";
 
 /** The ops as their docstrings say, in double precision and in no hurry. */
@@ -13,7 +13,10 @@ export function rmsNorm(
   return values.map((value, i) => {
     const group = values.slice(i - (i % size), i - (i % size) + size);
     const mean = group.reduce((sum, x) => sum + x * x, 0) / size;
-    return (value / Math.sqrt(mean + options.eps)) * ((weight[i % size] ?? 0) + (options.weightOffset ?? 0));
+    return (
+      (value / Math.sqrt(mean + options.eps)) *
+      ((weight[weight.length > size ? i : i % size] ?? 0) + (options.weightOffset ?? 0))
+    );
   });
 }
 
@@ -74,6 +77,9 @@ function activate(activation: Exclude<Activation, "clamped_swiglu">, x: number):
   if (activation === "silu") return x / (1 + Math.exp(-x));
   if (activation === "sigmoid") return 1 / (1 + Math.exp(-x));
   if (activation === "identity") return x;
+  if (activation === "relu_squared") return Math.max(x, 0) ** 2;
+  if (activation === "tanh") return Math.tanh(x);
+  if (activation === "relu") return Math.max(0, x);
   if (activation === "gelu_tanh") {
     return 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
   }
@@ -100,6 +106,7 @@ export interface AttentionShape {
   readonly headDim: number;
   readonly scale: number;
   readonly slidingWindow?: number;
+  readonly lookAhead?: number;
   readonly softCap?: number;
   /** One per head. */
   readonly sinks?: readonly number[];
@@ -116,15 +123,14 @@ export function attend(
 ): number[] {
   const { numHeads, numKvHeads, headDim, softCap } = shape;
   const first = shape.slidingWindow === undefined ? 0 : Math.max(0, position - shape.slidingWindow + 1);
+  const last = Math.min(position + (shape.lookAhead ?? 0), keys.length - 1);
   const stored = (rows: readonly ArrayLike<number>[], column: number): number[][] =>
-    rows
-      .slice(0, position + 1)
-      .map((row) => roundToKv(dtype, Array.from(row).slice(column, column + headDim)));
+    rows.slice(0, last + 1).map((row) => roundToKv(dtype, Array.from(row).slice(column, column + headDim)));
   return Array.from({ length: numHeads }, (_, head) => {
     const kv = Math.floor(head / (numHeads / numKvHeads)) * headDim;
     const [k, v] = [stored(keys, kv), stored(values, kv)];
     const scores: number[] = [];
-    for (let at = first; at <= position; at++) {
+    for (let at = first; at <= last; at++) {
       let dot = 0;
       for (let d = 0; d < headDim; d++) dot += (q[head * headDim + d] ?? 0) * (k[at]?.[d] ?? 0);
       const score = dot * shape.scale;
@@ -138,4 +144,49 @@ export function attend(
       weights.reduce((sum, weight, i) => sum + (weight / total) * (v[first + i]?.[d] ?? 0), 0),
     );
   }).flat();
+}
+
+export type RoutingRule = Pick<
+  Extract<Op, { op: "experts" }>,
+  "topK" | "softmaxOver" | "scoring" | "groups" | "weightScale"
+>;
+
+/** The experts that a row's scores choose, in ascending order, each with its weight. */
+export function routeToExperts(
+  scores: readonly number[],
+  { topK, softmaxOver, scoring, groups, weightScale = 1 }: RoutingRule,
+  bias: ArrayLike<number> = [],
+): (readonly [expert: number, weight: number])[] {
+  const largest = Math.max(...scores);
+  const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
+  const powers = scores.map((score) => Math.exp(score - largest));
+  const all = sumOf(powers);
+  const shares =
+    scoring === "sigmoid"
+      ? scores.map((score) => 1 / (1 + Math.exp(-score)))
+      : powers.map((power) => power / all);
+  let ranked = shares
+    .map((share, expert) => ({ expert, rank: share + (bias[expert] ?? 0) }))
+    .toSorted((a, b) => b.rank - a.rank);
+  if (groups !== undefined) {
+    const size = scores.length / groups.count;
+    const numCounted = groups.by === "best" ? 1 : 2;
+    const rankOf = (group: number): number =>
+      sumOf(
+        ranked
+          .filter(({ expert }) => Math.floor(expert / size) === group)
+          .slice(0, numCounted)
+          .map(({ rank }) => rank),
+      );
+    const best = Array.from({ length: groups.count }, (_, group) => group)
+      .toSorted((a, b) => rankOf(b) - rankOf(a))
+      .slice(0, groups.chosen);
+    ranked = ranked.filter(({ expert }) => best.includes(Math.floor(expert / size)));
+  }
+  const chosen = ranked
+    .slice(0, topK)
+    .map(({ expert }) => expert)
+    .toSorted((a, b) => a - b);
+  const total = softmaxOver === "chosen" ? sumOf(chosen.map((expert) => shares[expert] ?? 0)) : 1;
+  return chosen.map((expert) => [expert, ((shares[expert] ?? 0) / total) * weightScale]);
 }

@@ -18,6 +18,8 @@ export interface DispatcherOptions {
   /** Requests that wait in the engine. */
   readonly queueDepth: () => number;
   readonly accessLog: boolean;
+  /** What is taken away from the start of paths, where they have it. */
+  readonly rootPath: string;
   /** Why the slowest engine request of an exchange was slow, if it was. */
   readonly explain: (slowest: FinishedRequest | undefined) => SlowAnswer | undefined;
 }
@@ -60,13 +62,13 @@ export class Dispatcher {
   }
 
   async #answer(exchange: HttpExchange): Promise<void> {
-    const { router, keys, cors, isDraining, queueDepth } = this.#options;
+    const { router, keys, cors, isDraining, queueDepth, rootPath } = this.#options;
     const { request, response } = exchange;
     const { key } = exchange.account;
     const method = request.method ?? "GET";
     cors.apply(request, response);
     if (isDraining()) response.setHeader("connection", "close");
-    const path = requestPath(request.url ?? "/");
+    const path = belowRoot(requestPath(request.url ?? "/"), rootPath);
     if (method === "OPTIONS") {
       const methods = path === "*" ? ["GET", "HEAD", "POST", "OPTIONS"] : router.methodsOf(path);
       if (methods === undefined)
@@ -103,4 +105,10 @@ export class Dispatcher {
     exchange.abort(error);
     sendError(exchange.request, exchange.response, error, (exchange.route?.errorBody ?? toErrorBody)(error));
   }
+}
+
+/** Proxies that mount a server below a path take it away, or leave it. */
+function belowRoot(path: string, root: string): string {
+  if (root === "" || !(path === root || path.startsWith(`${root}/`))) return path;
+  return path.slice(root.length) || "/";
 }

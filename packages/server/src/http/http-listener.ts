@@ -18,6 +18,7 @@ import { OctavoIds } from "./octavo-ids.js";
 import { readTls, type TlsMaterial } from "./tls.js";
 
 export interface ListenAddress {
+  /** Of a Unix domain socket, its path. */
   readonly host: string;
   readonly port: number;
   readonly url: string;
@@ -62,29 +63,32 @@ export class HttpListener {
   }
 
   listen(): Promise<ListenAddress> {
-    const { host, port } = this.#config;
+    const { host, port, uds } = this.#config;
     return new Promise((resolve, reject) => {
       const onError = (cause: NodeJS.ErrnoException): void => {
-        const reason = cause.code === "EADDRINUSE" ? "the port is in use" : cause.message;
-        reject(
-          new OctavoError("invalid_option", `cannot listen on ${host}:${port}: ${reason}`, {
-            param: "port",
-            cause,
-          }),
-        );
+        const reason = cause.code === "EADDRINUSE" ? "it is in use" : cause.message;
+        const param = uds === undefined ? "port" : "uds";
+        const message = `cannot listen on ${uds ?? `${host}:${port}`}: ${reason}`;
+        reject(new OctavoError("invalid_option", message, { param, cause }));
       };
       this.#server.once("error", onError);
-      this.#server.listen({ host, port, backlog: 1024 }, () => {
+      const place = uds === undefined ? { host, port } : { path: uds };
+      this.#server.listen({ ...place, backlog: 1024 }, () => {
         this.#server.off("error", onError);
         this.#server.on("error", (error) =>
           this.#options.log.error({ err: error }, "the listening socket failed"),
         );
+        const scheme = this.#tls === undefined ? "http" : "https";
+        if (uds !== undefined) {
+          resolve({ host: uds, port: 0, url: `${scheme}://localhost` });
+          return;
+        }
         const address = this.#server.address() as AddressInfo;
         const shownHost = address.family === "IPv6" ? `[${address.address}]` : address.address;
         resolve({
           host: address.address,
           port: address.port,
-          url: `${this.#tls === undefined ? "http" : "https"}://${shownHost}:${address.port}`,
+          url: `${scheme}://${shownHost}:${address.port}`,
         });
       });
     });

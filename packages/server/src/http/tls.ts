@@ -8,11 +8,15 @@ export interface TlsMaterial {
   readonly key: Buffer;
   readonly cert: Buffer;
   readonly ca?: Buffer;
+  readonly ciphers?: string;
   readonly requestCert: boolean;
   readonly rejectUnauthorized: boolean;
 }
 
-type TlsFiles = Pick<ServerConfig, "sslKeyfile" | "sslCertfile" | "sslCaCerts" | "sslCertReqs">;
+type TlsFiles = Pick<
+  ServerConfig,
+  "sslKeyfile" | "sslCertfile" | "sslCaCerts" | "sslCertReqs" | "sslCiphers"
+>;
 
 /** The files as they are now; undefined where the server speaks plain HTTP. Throws `invalid_option` for what is no pair of key and certificate. */
 export function readTls({
@@ -20,9 +24,10 @@ export function readTls({
   sslCertfile,
   sslCaCerts,
   sslCertReqs,
+  sslCiphers,
 }: TlsFiles): TlsMaterial | undefined {
   if (sslKeyfile === undefined && sslCertfile === undefined) {
-    if (sslCaCerts !== undefined || sslCertReqs > 0)
+    if (sslCaCerts !== undefined || sslCiphers !== undefined || sslCertReqs > 0)
       throw invalid("ssl_certfile", "is needed with the other --ssl flags");
     return undefined;
   }
@@ -34,6 +39,7 @@ export function readTls({
     key: read("ssl_keyfile", sslKeyfile),
     cert: read("ssl_certfile", sslCertfile),
     ...(sslCaCerts !== undefined && { ca: read("ssl_ca_certs", sslCaCerts) }),
+    ...(sslCiphers !== undefined && { ciphers: sslCiphers }),
     requestCert: sslCertReqs > 0,
     rejectUnauthorized: sslCertReqs === 2,
   };

@@ -33,6 +33,7 @@ import { handleModel, handleModels } from "./models.js";
 import { handleServingRecord } from "./requests.js";
 import { handleCancelResponse, handleResponse, handleResponses } from "./responses.js";
 import { handleRerank, handleScore } from "./scoring.js";
+import { handleServerInfo } from "./server-info.js";
 import { handleHealth, handleLoad, handleMetrics, handleVersion } from "./status.js";
 import { handleDetokenize, handleTokenize } from "./tokenize.js";
 import { vllmEndpoints } from "./vllm-endpoints.js";
@@ -142,7 +143,7 @@ export const endpoints: readonly Endpoint[] = [
     access: "tenant",
     span: "rerank",
     answer: "json",
-    summary: "Similarity scores of pairs of texts.",
+    summary: "Scores of pairs of texts: from the model's head, or cosines of their embeddings.",
     request: scoreRequest,
     handle: handleScore,
   }),
@@ -153,7 +154,7 @@ export const endpoints: readonly Endpoint[] = [
     access: "tenant",
     span: "rerank",
     answer: "json",
-    summary: "Ranks documents by similarity to a query.",
+    summary: "Ranks documents by their scores with a query.",
     request: rerankRequest,
     handle: handleRerank,
   }),
@@ -304,6 +305,17 @@ export const endpoints: readonly Endpoint[] = [
   }),
   endpoint({
     method: "GET",
+    path: "/server_info",
+    access: "admin",
+    span: "none",
+    answer: "json",
+    isProbe: true,
+    summary:
+      "What this server is: artifact digest, kernel path, settings, clocks; equal replicas have all but the clocks in common.",
+    handle: handleServerInfo,
+  }),
+  endpoint({
+    method: "GET",
     path: "/load",
     access: "public",
     span: "none",
@@ -330,7 +342,7 @@ export const endpoints: readonly Endpoint[] = [
     answer: "json",
     summary: "This list as an OpenAPI 3.1 document, with every request's fields.",
     handle: (service, { response }) =>
-      sendJson(response, 200, openApiDocument(endpointsWith(service.config))),
+      sendJson(response, 200, openApiDocument(endpointsWith(service.config), service.config.rootPath)),
   }),
 ];
 

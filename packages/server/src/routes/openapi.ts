@@ -5,7 +5,7 @@ import { serverVersion } from "../version.js";
 type Json = Readonly<Record<string, unknown>>;
 
 /** An OpenAPI 3.1 document of all routes; request fields come from the schemas that validate them. */
-export function openApiDocument(routes: readonly RouteFacts[]): Json {
+export function openApiDocument(routes: readonly RouteFacts[], rootPath = ""): Json {
   const paths: Record<string, Record<string, Json>> = {};
   for (const route of routes) {
     const path = route.path.replace("/*", "/{rest}");
@@ -14,6 +14,7 @@ export function openApiDocument(routes: readonly RouteFacts[]): Json {
   return {
     openapi: "3.1.0",
     info: { title: "Octavo", version: serverVersion, license: { name: "Apache-2.0" } },
+    ...(rootPath === "" ? {} : { servers: [{ url: rootPath }] }),
     paths,
     components: {
       securitySchemes: { key: { type: "http", scheme: "bearer" } },

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { describe, it } from "node:test";
 import { OctavoError } from "@octavo/protocol";
-import { defaultTenantSettings, parseTenantSettings } from "./tenant-settings.js";
+import { defaultTenantSettings } from "./tenant-settings.js";
+import { parseTenantSettings } from "./tenants-file.js";
 
 const sha256 = createHash("sha256").update("secret").digest("hex");
 

@@ -1,7 +1,5 @@
-import { readFileSync, statSync } from "node:fs";
-import { OctavoError, parseWith } from "@octavo/protocol";
-import { formatBinaryBytes, type OptionType } from "@octavo/protocol/options";
-import { z } from "zod";
+import { OctavoError } from "@octavo/protocol/errors";
+import type { OptionType } from "@octavo/protocol/options";
 
 /** Where a request's tenant comes from; `none`: all requests are one tenant's. */
 export const tenantSources = ["key", "header", "user", "none"] as const;
@@ -65,142 +63,15 @@ export const defaultTenantSettings: TenantSettings = {
 /** Names that are safe in headers, logs and labels. */
 export const tenantPattern = /^[\w.:@/+=-]{1,128}$/;
 
-const mostLanes = 16;
-const mostKeys = 10_000;
-const name = z.string().regex(tenantPattern, "must be 1 to 128 of letters, digits and . : @ / + = - _");
-const bound = z.int().min(1);
+/** A server has at most so many. */
+export const mostLanes = 16;
 
-const terms = z.strictObject({
-  weight: z.number().gt(0).max(1e6).optional(),
-  lane: name.optional(),
-  max_queued_requests: bound.optional(),
-  max_queued_tokens: bound.optional(),
-});
-
-const timeout = z
-  .int()
-  .min(0)
-  .max(2 ** 31 - 1)
-  .optional();
-
-const laneEntry = z.union([
-  name,
-  z.strictObject({ name, queue_timeout_ms: timeout, ttft_timeout_ms: timeout, timeout_ms: timeout }),
-]);
-
-const key = z
-  .strictObject({
-    key: z.string().min(1).optional(),
-    /** Digest of the key, so that the file holds no secret. */
-    sha256: z
-      .string()
-      .regex(/^[\da-f]{64}$/i, "must be 64 hexadecimal digits")
-      .optional(),
-    /** The environment variable that holds the key. */
-    env: z.string().min(1).optional(),
-    tenant: name.optional(),
-    lane: name.optional(),
-    tenant_from: z.enum(tenantSources).optional(),
-  })
-  .refine(
-    (entry) => [entry.key, entry.sha256, entry.env].filter((given) => given !== undefined).length === 1,
-    {
-      error: "needs exactly one of key, sha256 and env",
-    },
-  );
-
-const file = z.strictObject({
-  tenant_from: z.enum(tenantSources).optional(),
-  lanes: z.array(laneEntry).min(1).max(mostLanes).optional(),
-  default_lane: name.optional(),
-  tenants: z.record(name, terms).optional(),
-  unknown_tenants: z.enum(["own", "default"]).optional(),
-  keys: z.array(key).max(mostKeys).optional(),
-});
-
-/**
- * Reads a tenants file: JSON, fields in snake case, no others allowed. `source` names it in errors. Throws
- * `invalid_option` saying what is wrong.
- */
-export function parseTenantSettings(
-  text: string,
-  source: string,
-  environment: Readonly<Record<string, string | undefined>> = process.env,
-): TenantSettings {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (cause) {
-    throw invalid(source, `not valid JSON: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
-  }
-  let parsed: z.output<typeof file>;
-  try {
-    parsed = parseWith(file, value);
-  } catch (thrown) {
-    const message = OctavoError.from(thrown).message.replace(/^the request body: /, "");
-    throw invalid(source, message, thrown);
-  }
-  const keys = (parsed.keys ?? []).map(({ env, sha256, key: given, tenant, lane, tenant_from }, index) => {
-    const identity: KeyIdentity = { tenant, lane, tenantFrom: tenant_from };
-    if (sha256 !== undefined) return { sha256: sha256.toLowerCase(), ...identity };
-    const secret = env === undefined ? given : environment[env];
-    if (secret) return { key: secret, ...identity };
-    throw invalid(source, `keys[${index}].env: the environment has no variable ${env}`);
-  });
-  const lanes =
-    parsed.lanes?.map((given) => (typeof given === "string" ? given : given.name)) ??
-    defaultTenantSettings.lanes;
-  const deadlines = (parsed.lanes ?? []).flatMap((given): readonly (readonly [string, LaneDeadlines])[] => {
-    if (typeof given === "string") return [];
-    const { queue_timeout_ms, ttft_timeout_ms, timeout_ms } = given;
-    const own = {
-      queueTimeoutMs: queue_timeout_ms,
-      firstTokenTimeoutMs: ttft_timeout_ms,
-      timeoutMs: timeout_ms,
-    };
-    return [[given.name, own]];
-  });
-  const settings: TenantSettings = {
-    tenantFrom: parsed.tenant_from,
-    lanes,
-    defaultLane: parsed.default_lane ?? middleOf(lanes),
-    laneDeadlines: Object.fromEntries(deadlines),
-    tenants: Object.fromEntries(
-      Object.entries(parsed.tenants ?? {}).map(([tenant, given]) => [
-        tenant,
-        {
-          weight: given.weight,
-          lane: given.lane,
-          maxQueuedRequests: given.max_queued_requests,
-          maxQueuedTokens: given.max_queued_tokens,
-        },
-      ]),
-    ),
-    unknownTenants: parsed.unknown_tenants ?? "own",
-    keys,
-  };
-  checkTenantSettings(settings, source);
-  return settings;
-}
-
-const mostFileBytes = 4 * 2 ** 20;
-
-/** Tenant settings; as text the name of a file that holds them. */
-export const tenantsFile: OptionType<TenantSettings> = {
+/** Tenant settings; the command reads them from a file. */
+export const tenantSettings: OptionType<TenantSettings> = {
   expects: "tenant settings",
   accepts: (value) => typeof value === "object" && value !== null,
-  parse(path) {
-    let text: string;
-    try {
-      const { size } = statSync(path);
-      if (size > mostFileBytes) throw invalid(path, `${formatBinaryBytes(size)}, at most 4 MiB are read`);
-      text = readFileSync(path, "utf8");
-    } catch (cause) {
-      if (cause instanceof OctavoError) throw cause;
-      const { code = "unknown" } = cause as NodeJS.ErrnoException;
-      throw invalid(path, code === "ENOENT" ? "there is no such file" : `cannot be read (${code})`, cause);
-    }
-    return parseTenantSettings(text, path);
+  parse(text) {
+    throw wrongTenants("tenants", `expected ${tenantSettings.expects}, not ${JSON.stringify(text)}`);
   },
   show: () => "",
 };
@@ -209,11 +80,11 @@ export const tenantsFile: OptionType<TenantSettings> = {
 export function checkTenantSettings(settings: TenantSettings, source: string): void {
   const { lanes, defaultLane, laneDeadlines, tenants, keys } = settings;
   if (lanes.length === 0 || lanes.length > mostLanes)
-    throw invalid(source, `lanes: 1 to ${mostLanes} are needed, not ${lanes.length}`);
-  if (new Set(lanes).size !== lanes.length) throw invalid(source, "lanes: one is named twice");
+    throw wrongTenants(source, `lanes: 1 to ${mostLanes} are needed, not ${lanes.length}`);
+  if (new Set(lanes).size !== lanes.length) throw wrongTenants(source, "lanes: one is named twice");
   const checkLane = (lane: string | undefined, where: string): void => {
     if (lane === undefined || lanes.includes(lane)) return;
-    throw invalid(
+    throw wrongTenants(
       source,
       `${where}: there is no lane ${JSON.stringify(lane)}; the lanes are ${lanes.join(", ")}`,
     );
@@ -225,18 +96,11 @@ export function checkTenantSettings(settings: TenantSettings, source: string): v
   const seen = new Set<string>();
   for (const [index, entry] of keys.entries()) {
     const identity = "key" in entry ? `key ${entry.key}` : `sha256 ${entry.sha256}`;
-    if (seen.has(identity)) throw invalid(source, `keys[${index}]: this key was given before`);
+    if (seen.has(identity)) throw wrongTenants(source, `keys[${index}]: this key was given before`);
     seen.add(identity);
   }
 }
 
-function middleOf(lanes: readonly string[]): string {
-  const { defaultLane } = defaultTenantSettings;
-  return lanes.includes(defaultLane)
-    ? defaultLane
-    : (lanes[Math.floor((lanes.length - 1) / 2)] ?? defaultLane);
-}
-
-function invalid(source: string, problem: string, cause?: unknown): OctavoError {
+export function wrongTenants(source: string, problem: string, cause?: unknown): OctavoError {
   return new OctavoError("invalid_option", `${source}: ${problem}`, { param: "tenants", cause });
 }

@@ -1,4 +1,3 @@
-import { OctavoError } from "@octavo/protocol";
 import { normalCdf } from "../distributions/normal.js";
 import { studentTQuantile } from "../distributions/student-t.js";
 import type { Interval } from "../estimate.js";
@@ -26,13 +25,4 @@ export function percentileInterval(
     studentTQuantile((1 - confidence) / 2, degreesOfFreedom) * Math.sqrt(numClusters / (numClusters - 1));
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]!;
   return [at(normalCdf(z)), at(normalCdf(-z))];
-}
-
-export function requireStatistic(value: number): void {
-  if (Number.isFinite(value)) return;
-  throw new OctavoError(
-    "invalid_option",
-    `The statistic of the sample is ${value}; expected a finite number.`,
-    { param: "statistic" },
-  );
 }

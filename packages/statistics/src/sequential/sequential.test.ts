@@ -3,60 +3,6 @@ import test from "node:test";
 import { Random } from "../random.js";
 import { BoundedMeanSequence } from "./bounded-mean-sequence.js";
 import { EProcess, exceedanceRateBound } from "./e-process.js";
-import { groupSequential } from "./group-sequential.js";
-
-test("boundaries are the published ones", () => {
-  // Five equal looks, two-sided 0.05: Lan and DeMets (1983), Reboussin et al. (2000).
-  const z = (spending: "obrien-fleming" | "pocock") =>
-    groupSequential({ looks: [1, 2, 3, 4, 5], alpha: 0.05, spending }).map((look) => look.z.toFixed(3));
-  assert.deepEqual(z("obrien-fleming"), ["4.877", "3.357", "2.680", "2.290", "2.031"]);
-  assert.deepEqual(z("pocock"), ["2.438", "2.427", "2.410", "2.397", "2.386"]);
-  assert.equal(groupSequential({ looks: [10], alpha: 0.05 })[0]!.z.toFixed(6), "1.959964");
-});
-
-test("all alpha is spent, and looking as planned errs as often as that", () => {
-  const random = new Random(90);
-  const design = { looks: [200, 500, 1000, 2000], alpha: 0.05, spending: { power: 2 } } as const;
-  const looks = groupSequential(design);
-  assert.ok(Math.abs(looks.at(-1)!.spent - 0.05) < 1e-15);
-  const rounds = 20_000;
-  const stopped = looks.map(() => 0);
-  for (let round = 0; round < rounds; round++) {
-    let sum = 0;
-    let before = 0;
-    for (const [index, { information, z }] of looks.entries()) {
-      sum += Math.sqrt(information - before) * random.normal();
-      before = information;
-      if (Math.abs(sum) > z * Math.sqrt(information)) {
-        stopped[index]! += 1;
-        break;
-      }
-    }
-  }
-  let all = 0;
-  for (const [index, { spent }] of looks.entries()) {
-    all += stopped[index]!;
-    const error = Math.sqrt((spent * (1 - spent)) / rounds);
-    assert.ok(Math.abs(all / rounds - spent) < 4 * error, `look ${index}: ${all / rounds}, planned ${spent}`);
-  }
-});
-
-test("many looks are as well served as few, and too early a look stops nothing", () => {
-  const many = groupSequential({ looks: Array.from({ length: 50 }, (_, index) => index + 1), alpha: 0.05 });
-  assert.equal(many.length, 50);
-  assert.equal(many[0]!.z > 9, true);
-  for (let i = 1; i < 50; i++) assert.ok(many[i]!.z <= many[i - 1]!.z);
-  // Spending as O'Brien and Fleming with ever more looks approaches the continuous boundary, 2.2 or so at the end.
-  assert.ok(many.at(-1)!.z > 2.03 && many.at(-1)!.z < 2.25, String(many.at(-1)!.z));
-  assert.equal(groupSequential({ looks: [1, 100_000], alpha: 0.05 })[0]!.z, Infinity);
-});
-
-test("looks close together are integrated as finely as they need", () => {
-  const close = groupSequential({ looks: [4998, 5000, 5002, 10_000], alpha: 0.05 });
-  const one = groupSequential({ looks: [1, 2], alpha: 0.05 });
-  assert.ok(Math.abs(close.at(-1)!.z - one.at(-1)!.z) < 2e-3);
-  assert.throws(() => groupSequential({ looks: [1, 1 + 1e-9, 2], alpha: 0.05 }), { param: "looks" });
-});
 
 /** How often the interval ever excluded the mean. */
 function misses(

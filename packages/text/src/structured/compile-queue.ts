@@ -58,10 +58,24 @@ export class CompileQueue {
         return;
       }
       const leave = (): void => {
-        if (this.#waiting.delete(pending)) reject(compilingCancelled());
+        if (this.#waiting.delete(pending)) pending.reject(compilingCancelled());
         else pending.thread?.cancel();
       };
-      const pending: Pending = { spec, tenant, resolve, reject, thread: undefined };
+      // the signal lives as long as its grammar is cached, and what waited for it need not
+      const settled = (): void => signal.removeEventListener("abort", leave);
+      const pending: Pending = {
+        spec,
+        tenant,
+        resolve: (rules) => {
+          settled();
+          resolve(rules);
+        },
+        reject: (error) => {
+          settled();
+          reject(error);
+        },
+        thread: undefined,
+      };
       this.#waiting.add(pending);
       if (signal.aborted) leave();
       else {

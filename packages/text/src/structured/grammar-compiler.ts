@@ -4,7 +4,9 @@ import type { TermGrammar } from "./automaton/matcher.js";
 import type { TokenSource, GrammarVocabulary } from "./automaton/vocabulary.js";
 import type { CompileQueue } from "./compile-queue.js";
 import { compilingCancelled } from "./compiling-cancelled.js";
+import { entriesToDrop } from "./fair-eviction.js";
 import type { Grammar, GrammarSpec } from "./grammar.js";
+import type { RuleSet } from "./node.js";
 
 export interface GrammarCompilerOptions {
   /** Ids that the model can give; may be more than the tokenizer has. */
@@ -15,23 +17,24 @@ export interface GrammarCompilerOptions {
   readonly timeoutMs?: number;
   /** Memory for masks of all grammars together; default 64 MiB. */
   readonly maskCacheBytes?: number;
+  /** Memory for all cached grammars together beside their masks; default 128 MiB. */
+  readonly grammarCacheBytes?: number;
   /** Called for each request: how long it took, and whether the grammar was there already. */
   readonly onCompiled?: (seconds: number, cached: boolean) => void;
 }
 
 const maxSpecLength = 1024 * 1024;
+/** Cached grammars of one tenant. */
 const maxGrammars = 128;
-/** Lengths of the cached grammars' specifications together. */
-const maxCachedLength = 8 * 1024 * 1024;
-/** States of the cached grammars together, and of the automata that they are made of. */
-const maxCachedTerms = 1_000_000;
-const maxCachedTableStates = 131_072;
+/** What a cached grammar takes beside what it counts: its specification's length, maps that grow with it. */
+const grammarBytes = 16 * 1024;
 
 /** The event loop is kept for this long at a time. */
 const maxSliceMs = 4;
 
 interface Entry {
   readonly key: string;
+  readonly tenant: string;
   readonly grammar: Promise<TermGrammar>;
   compiled: TermGrammar | undefined;
   numWaiting: number;
@@ -42,10 +45,7 @@ interface Entry {
 interface Opened {
   readonly queue: CompileQueue;
   readonly vocabulary: Promise<GrammarVocabulary>;
-  readonly toGrammar: (
-    rules: ConstructorParameters<typeof TermGrammar>[0],
-    vocabulary: GrammarVocabulary,
-  ) => TermGrammar;
+  readonly toGrammar: (rules: RuleSet, vocabulary: GrammarVocabulary, tenant: string) => TermGrammar;
 }
 
 /**
@@ -85,9 +85,16 @@ export class GrammarCompiler {
       entry.numWaiting -= 1;
       if (entry.numWaiting === 0 && entry.compiled === undefined) this.#abandon(entry);
     }
-    this.#trim();
+    this.#trim(entry);
     this.#options.onCompiled?.((performance.now() - start) / 1000, known !== undefined);
     return grammar;
+  }
+
+  /** Grammars in the cache, and the memory that they take beside their masks. */
+  get cached(): { readonly grammars: number; readonly bytes: number } {
+    let bytes = 0;
+    for (const entry of this.#entries.values()) bytes += bytesOf(entry);
+    return { grammars: this.#entries.size, bytes };
   }
 
   [Symbol.dispose](): void {
@@ -108,7 +115,7 @@ export class GrammarCompiler {
   #add(key: string, content: string, tenant: string): Entry {
     const abandonment = new AbortController();
     const grammar = this.#make(content, tenant, abandonment.signal);
-    const entry: Entry = { key, grammar, compiled: undefined, numWaiting: 0, abandonment };
+    const entry: Entry = { key, tenant, grammar, compiled: undefined, numWaiting: 0, abandonment };
     grammar.then(
       (compiled) => {
         entry.compiled = compiled;
@@ -125,7 +132,7 @@ export class GrammarCompiler {
     this.#opened ??= this.#open();
     const { queue, vocabulary, toGrammar } = await this.#opened;
     const rules = await queue.compile(content, tenant, abandoned);
-    const grammar = toGrammar(rules, await vocabulary);
+    const grammar = toGrammar(rules, await vocabulary, tenant);
     try {
       await warmUp(grammar, abandoned);
     } catch (error) {
@@ -153,28 +160,21 @@ export class GrammarCompiler {
     return {
       queue: queue!,
       vocabulary,
-      toGrammar: (rules, ready) => new TermGrammar(rules, ready, cache),
+      toGrammar: (rules, ready, tenant) => new TermGrammar(rules, ready, cache, tenant),
     };
   }
 
-  #trim(): void {
-    let length = 0;
-    let terms = 0;
-    let tableStates = 0;
-    let count = 0;
-    for (const entry of [...this.#entries.values()].toReversed()) {
-      count += 1;
-      length += entry.key.length;
-      terms += entry.compiled?.numTerms ?? 0;
-      tableStates += entry.compiled?.numTableStates ?? 0;
-      const isTooMuch =
-        count > maxGrammars ||
-        length > maxCachedLength ||
-        terms > maxCachedTerms ||
-        tableStates > maxCachedTableStates;
-      if (isTooMuch && count > 1) this.#entries.delete(entry.key);
-    }
+  #trim(current: Entry): void {
+    const { grammarCacheBytes: maxBytes = 128 * 1024 * 1024 } = this.#options;
+    const amounts = { maxEach: maxGrammars, maxBytes };
+    for (const { key } of entriesToDrop(this.#entries.values(), current, amounts, bytesOf))
+      this.#entries.delete(key);
   }
+}
+
+/** Grows while sequences reach new states. */
+function bytesOf({ key, compiled }: Entry): number {
+  return grammarBytes + key.length + (compiled?.bytes ?? 0);
 }
 
 /** Makes the first mask before the grammar is used, in slices between which the event loop turns. */

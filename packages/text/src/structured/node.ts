@@ -42,6 +42,8 @@ export interface RuleAnalysis {
   readonly classes: ByteClasses;
   /** States of the automata in them, a KiB each. */
   readonly numTableStates: number;
+  /** About the memory that all of it takes. */
+  readonly bytes: number;
 }
 
 export interface RuleSet {

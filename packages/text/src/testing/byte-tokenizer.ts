@@ -1,4 +1,10 @@
-import type { DecodeOptions, Detokenizer, EncodeOptions, Tokenizer } from "../tokenizer/tokenizer.js";
+import type {
+  DecodeOptions,
+  Detokenizer,
+  EncodeOptions,
+  TokenPair,
+  Tokenizer,
+} from "../tokenizer/tokenizer.js";
 
 const specials = ["<|bos|>", "<|eos|>", "<|im_start|>", "<|im_end|>", "[TOOL_CALLS]"];
 const firstSpecial = 256;
@@ -9,6 +15,10 @@ export class ByteTokenizer implements Tokenizer {
   readonly bosTokenId = firstSpecial;
   readonly eosTokenId = firstSpecial + 1;
   readonly specialTokenIds: ReadonlySet<number> = new Set(specials.map((_, index) => firstSpecial + index));
+
+  joinPair(first: Int32Array, second: Int32Array): TokenPair {
+    return { tokens: Int32Array.from([...first, ...second]), secondFrom: undefined };
+  }
 
   encode(text: string, options: EncodeOptions = {}): Int32Array {
     const ids: number[] = options.addSpecialTokens === false ? [] : [this.bosTokenId];

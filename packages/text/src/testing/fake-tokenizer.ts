@@ -1,4 +1,10 @@
-import type { DecodeOptions, Detokenizer, EncodeOptions, Tokenizer } from "../tokenizer/tokenizer.js";
+import type {
+  DecodeOptions,
+  Detokenizer,
+  EncodeOptions,
+  TokenPair,
+  Tokenizer,
+} from "../tokenizer/tokenizer.js";
 
 export interface FakeTokenizerOptions {
   /** Token `id` stands for the bytes of `pieces[id]`. */
@@ -20,6 +26,10 @@ export class FakeTokenizer implements Tokenizer {
     this.vocabSize = this.#pieces.length;
     this.eosTokenId = options.eosTokenId;
     this.specialTokenIds = new Set(options.specialTokenIds);
+  }
+
+  joinPair(first: Int32Array, second: Int32Array): TokenPair {
+    return { tokens: Int32Array.from([...first, ...second]), secondFrom: undefined };
   }
 
   encode(text: string, _options?: EncodeOptions): Int32Array {

@@ -53,6 +53,12 @@ function createTokenStage(step: Step, next: DecodeStage): DecodeStage {
       );
     case "bpe":
       return endOfWord(step.suffix, next);
+    case "word-piece":
+      return mapTokens(next, (token, index) => {
+        const text =
+          index === 0 ? token : token.startsWith(step.prefix) ? token.slice(step.prefix.length) : ` ${token}`;
+        return step.cleansUp ? withoutSpaces(text) : text;
+      });
   }
 }
 
@@ -177,6 +183,15 @@ function stripFragments(content: string, start: number, stop: number, next: Deco
     },
     end: () => next.end(),
   };
+}
+
+const spaced = /( [.?!,])|( ' )|( n't)|( 'm)|( do not)|( 's)|( 've)|( 're)/g;
+
+/** As Hugging Face's WordPiece decoder cleans each token up. */
+function withoutSpaces(text: string): string {
+  return text.replaceAll(spaced, (match) =>
+    match === " ' " ? "'" : match === " do not" ? " don't" : match.slice(1),
+  );
 }
 
 /** The suffix means a space, except in the last token; so one token is held. */

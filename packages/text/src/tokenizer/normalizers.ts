@@ -1,4 +1,5 @@
 import { combiningMarks, whitespace } from "../regex/character-set.js";
+import { normalizeForBert } from "./bert-normalizer.js";
 import { createReplacer } from "./replacer.js";
 import { toByteAlphabet } from "./byte-alphabet.js";
 import { PrecompiledCharsMap } from "./precompiled-chars-map.js";
@@ -21,6 +22,8 @@ export function createNormalizer(specification: NormalizerSpecification): Normal
     case "lowercase":
       // by character, as Rust's `char::to_lowercase`: no special final sigma
       return (text) => text.replaceAll("\u03a3", "\u03c3").toLowerCase();
+    case "bert":
+      return (text) => normalizeForBert(text, specification);
     case "strip-accents":
       return (text) =>
         isAscii(text)

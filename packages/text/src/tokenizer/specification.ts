@@ -1,3 +1,4 @@
+import type { BertNormalization } from "./bert-normalizer.js";
 import { packStrings } from "../files/gguf-strings.js";
 import type { TokenTable, Vocabulary } from "./token-table.js";
 import type { NormalizationForm } from "./unicode-normalization.js";
@@ -44,6 +45,13 @@ export type ModelSpecification =
       readonly byteFallback: boolean;
     }
   | {
+      readonly kind: "word-piece";
+      readonly unknownId: number;
+      readonly continuingSubwordPrefix: string;
+      /** Of a word; longer ones are unknown. */
+      readonly maxCharacters: number;
+    }
+  | {
       /** SentencePiece's BPE: neighbours merge when their text is a token, best score first. */
       readonly kind: "scored-bpe";
       readonly scores: Float64Array;
@@ -70,6 +78,7 @@ export type NormalizerSpecification =
   | { readonly kind: "unicode"; readonly form: NormalizationForm }
   | { readonly kind: "lowercase" }
   | { readonly kind: "strip-accents" }
+  | ({ readonly kind: "bert" } & BertNormalization)
   | { readonly kind: "strip"; readonly left: boolean; readonly right: boolean }
   | { readonly kind: "prepend"; readonly text: string }
   | { readonly kind: "replace"; readonly pattern: PatternSpecification; readonly content: string }
@@ -121,12 +130,24 @@ export type DecoderSpecification =
       readonly replacement: string;
       readonly prepend: "always" | "first" | "never";
     }
-  | { readonly kind: "bpe"; readonly suffix: string };
+  | { readonly kind: "bpe"; readonly suffix: string }
+  | { readonly kind: "word-piece"; readonly prefix: string; readonly cleansUp: boolean };
 
 /** Ids put around an encoded text when special tokens are asked for. */
 export interface PostProcessorSpecification {
   readonly before: readonly number[];
   readonly after: readonly number[];
+  /** How two texts are put together; absent where the file says it in a way that is not known. */
+  readonly pair?: PairTemplate | undefined;
+}
+
+/** Ids around the first of two texts and the second. */
+export interface PairTemplate {
+  readonly before: readonly number[];
+  readonly between: readonly number[];
+  readonly after: readonly number[];
+  /** The second text and what follows it are of type 1. */
+  readonly hasTypes: boolean;
 }
 
 /** Packs tokens by id; undefined for an id without a token. */

@@ -50,6 +50,7 @@ function shrinkage(normalizer: NormalizerSpecification): number {
     }
     case "strip":
     case "strip-accents":
+    case "bert":
     case "precompiled":
       return Infinity;
   }
@@ -88,6 +89,7 @@ function coversAllText(model: ModelSpecification, isByteLevel: boolean, table: T
     if (model.byteFallback && hasAll(fallbackTokenOfByte)) return true;
     return model.unknownId !== undefined && !model.fuseUnknown;
   }
+  if (model.kind === "word-piece") return false;
   if (model.kind === "unigram" && !model.byteFallback) return false;
   return hasAll(fallbackTokenOfByte);
 }

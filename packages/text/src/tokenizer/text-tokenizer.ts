@@ -6,6 +6,7 @@ import { BpeModel } from "./models/bpe.js";
 import type { SubwordModel } from "./models/model.js";
 import { ScoredBpeModel } from "./models/scored-bpe.js";
 import { UnigramModel } from "./models/unigram.js";
+import { WordPieceModel } from "./models/word-piece.js";
 import { createNormalizer, type Normalize } from "./normalizers.js";
 import { createPreTokenizer, type PreTokenizerPlan } from "./pre-tokenizers.js";
 import type {
@@ -15,8 +16,9 @@ import type {
 } from "./specification.js";
 import { maxTextPerToken } from "./text-per-token.js";
 import { tooManyTokens, TokenSink } from "./token-sink.js";
+import { joinPair } from "./join-pair.js";
 import { TokenTable } from "./token-table.js";
-import type { DecodeOptions, Detokenizer, EncodeOptions, Tokenizer } from "./tokenizer.js";
+import type { DecodeOptions, Detokenizer, EncodeOptions, TokenPair, Tokenizer } from "./tokenizer.js";
 
 /** Longer texts (UTF-16 units) are encoded on the worker thread by `encodeAsync`. */
 const longText = 8192;
@@ -94,6 +96,10 @@ export class TextTokenizer implements Tokenizer {
     this.#encodeText(text.replace(loneSurrogate, "\ufffd"), sink);
     if (addSpecialTokens) sink.pushAll(after);
     return sink.toArray();
+  }
+
+  joinPair(first: Int32Array, second: Int32Array, maxTokens?: number): TokenPair {
+    return joinPair(this.#specification.postProcessor.pair, first, second, maxTokens);
   }
 
   async encodeAsync(text: string, options: EncodeOptions = {}): Promise<Int32Array> {
@@ -238,7 +244,12 @@ function createModel(
   const { model } = specification;
   if (model.kind === "bpe")
     return new BpeModel(model, table, byteAlphabetPending ? toByteAlphabet : (piece) => piece);
-  const inner = model.kind === "unigram" ? new UnigramModel(model, table) : new ScoredBpeModel(model, table);
+  const inner =
+    model.kind === "unigram"
+      ? new UnigramModel(model, table)
+      : model.kind === "word-piece"
+        ? new WordPieceModel(model, table)
+        : new ScoredBpeModel(model, table);
   return byteAlphabetPending
     ? { encodePiece: (piece, sink) => inner.encodePiece(toByteAlphabet(piece), sink) }
     : inner;

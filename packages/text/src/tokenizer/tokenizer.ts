@@ -11,6 +11,11 @@ export interface Tokenizer {
   encode(text: string, options?: EncodeOptions): Int32Array;
   /** As `encode`; long texts are tokenised on a worker thread so that the event loop stays free. */
   encodeAsync(text: string, options?: EncodeOptions): Promise<Int32Array>;
+  /**
+   * Two texts as one sequence, from their ids without special tokens, as the tokenizer's template of pairs says. With `maxTokens`, the
+   * longer one loses its last ids, then both alike, until all fit. Throws `artifact_unsupported` where the template is not known.
+   */
+  joinPair(first: Int32Array, second: Int32Array, maxTokens?: number): TokenPair;
   decode(ids: ArrayLike<number>, options?: DecodeOptions): string;
   /** The token as written in the vocabulary, undefined for an unused id. */
   idToToken(id: number): string | undefined;
@@ -20,6 +25,12 @@ export interface Tokenizer {
   createDetokenizer(options?: DecodeOptions & { readonly promptTokens?: ArrayLike<number> }): Detokenizer;
   /** Ends the worker thread of `encodeAsync` immediately; pending texts fail. */
   [Symbol.dispose]?(): void;
+}
+
+export interface TokenPair {
+  readonly tokens: Int32Array;
+  /** Where tokens of type 1 begin; undefined where the model makes no difference. */
+  readonly secondFrom: number | undefined;
 }
 
 export interface EncodeOptions {

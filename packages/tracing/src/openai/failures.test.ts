@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { collectGarbage } from "@octavo/protocol/testing/collect-garbage";
 import OpenAI, { APIConnectionError, APIUserAbortError, RateLimitError } from "openai";
 import { events, jsonAnswer } from "../testing/mock-openai.js";
 import {
   chatBody,
   chunks,
-  collectGarbage,
   toolCallCompletion,
   drain,
   only,

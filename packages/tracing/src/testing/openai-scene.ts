@@ -1,6 +1,4 @@
 import assert from "node:assert/strict";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import OpenAI from "openai";
 import { instrumentOpenAI } from "../openai/instrument-openai.js";
 import { register, type RegisterOptions } from "../register.js";
@@ -105,15 +103,6 @@ export const chunks = [
 const messages = [{ role: "user" as const, content: "private words" }];
 export const chatBody = { model: "asked", messages };
 export const streamed = { ...chatBody, stream: true as const };
-
-export async function collectGarbage(until: () => boolean): Promise<void> {
-  setFlagsFromString("--expose_gc");
-  const gc = runInNewContext("gc") as () => void;
-  for (let round = 0; round < 200 && !until(); round++) {
-    gc();
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
 
 /** Reads everything; the number of parts. */
 export async function drain(stream: AsyncIterable<unknown>): Promise<number> {

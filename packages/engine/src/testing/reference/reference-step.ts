@@ -1,13 +1,12 @@
-import type {
-  Activation,
-  BufferRef,
-  ExpertWeights,
-  Op,
-  ProgramSpec,
-  RowResult,
-  StepPlan,
-} from "@octavo/kernels";
-import { activateGated, layerNorm, rmsNorm, rope, roundE4m3 } from "@octavo/kernels/testing/reference-ops";
+import type { BufferRef, ExpertWeights, Op, ProgramSpec, RowResult, StepPlan } from "@octavo/kernels";
+import {
+  activateGated,
+  layerNorm,
+  rmsNorm,
+  rope,
+  roundE4m3,
+  routeToExperts,
+} from "@octavo/kernels/testing/reference-ops";
 import { OctavoError } from "@octavo/protocol/errors";
 import {
   ReferenceAdapter,
@@ -125,9 +124,15 @@ class ReferenceStep {
           values.set(values.map((value) => Math.max(-op.limit, Math.min(op.limit, value))));
         });
       case "gather": {
-        const kept = this.#plan.outputs.map((_, output) =>
-          this.#row(op.in, this.#plan.outputTokens[output] ?? 0).slice(),
-        );
+        const kept = this.#plan.outputs.map((output, index) => {
+          const token = this.#plan.outputTokens[index] ?? 0;
+          const { kind, tokens = 1 } = (output.kind === "hidden" ? output.pool : undefined) ?? {};
+          const rows = Array.from({ length: tokens }, (_, i) => this.#row(op.in, token - tokens + 1 + i));
+          return rows[0]!.map((_, column) => {
+            const values = rows.map((row) => row[column] ?? 0);
+            return kind === "max" ? Math.max(...values) : values.reduce((sum, value) => sum + value) / tokens;
+          });
+        });
         this.#numRows = kept.length;
         return kept.forEach((values, row) => this.#row(op.out, row).set(values));
       }
@@ -143,6 +148,7 @@ class ReferenceStep {
       if (output.kind === "sample" && output.afterDraft === true && !isMet) return { token: -1 };
       const state = this.#row(hidden, row);
       if (output.kind === "hidden") return { token: -1, hidden: state.slice() };
+      if (head === undefined) throw new OctavoError("internal_error", "The program has no output head.");
       const logits = new Float32Array(head.weight.rows);
       multiply(matrixOf(head.weight), state, logits);
       const { scale = 1, softCap } = head;
@@ -171,8 +177,10 @@ class ReferenceStep {
   #embedding(op: Extract<Op, { op: "embedding" }>): void {
     const { values, cols } = matrixOf(op.weight);
     this.#eachRow((row) => {
-      const token = this.#plan.tokenIds[row] ?? 0;
-      const embedded = values.subarray(token * cols, (token + 1) * cols);
+      const { tokenIds, positions, tokenTypes } = this.#plan;
+      const index = { token: tokenIds[row], position: positions[row], type: tokenTypes?.[row] };
+      const at = (index[op.of ?? "token"] ?? 0) + (op.offset ?? 0);
+      const embedded = values.subarray(at * cols, (at + 1) * cols);
       this.#row(op.out, row).set(embedded.map((value) => value * (op.scale ?? 1)));
     });
   }
@@ -197,23 +205,15 @@ class ReferenceStep {
 
   #experts(op: Extract<Op, { op: "experts" }>, row: number): void {
     const scores = Array.from(this.#row(op.scores, row));
-    const ranked = scores.map((_, index) => index).toSorted((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0));
-    const chosen = ranked.slice(0, op.topK).toSorted((a, b) => a - b);
-    const weightOf = (index: number): number => Math.exp((scores[index] ?? 0) - Math.max(...scores));
-    const total = (op.softmaxOver === "chosen" ? chosen : ranked).reduce(
-      (sum, index) => sum + weightOf(index),
-      0,
-    );
+    const routed = routeToExperts(scores, op, op.selectionBias && vectorOf(op.selectionBias));
     const input = this.#row(op.in, row);
     const sum = new Float64Array(this.#row(op.out, row).length);
-    for (const index of chosen) {
+    for (const [index, weight] of routed) {
       const expert = op.experts[index];
       if (expert === undefined)
         throw new OctavoError("internal_error", `The mixture has no expert ${index}.`);
-      const output = runExpert(expert, input, op.activation);
-      output.forEach(
-        (value, column) => (sum[column] = (sum[column] ?? 0) + (weightOf(index) / total) * value),
-      );
+      const output = runExpert(expert, input, op);
+      output.forEach((value, column) => (sum[column] = (sum[column] ?? 0) + weight * value));
     }
     this.#row(op.out, row).set(sum);
   }
@@ -252,8 +252,9 @@ class ReferenceStep {
     for (let sequence = 0; sequence < this.#plan.numSequences; sequence++) {
       const [start = 0, end = 0] = this.#plan.queryStarts.subarray(sequence, sequence + 2);
       for (let row = start; row < end; row++) {
-        const last = this.#plan.positions[row] ?? 0;
-        const first = op.slidingWindow === undefined ? 0 : Math.max(0, last - op.slidingWindow + 1);
+        const own = this.#plan.positions[row] ?? 0;
+        const first = op.slidingWindow === undefined ? 0 : Math.max(0, own - op.slidingWindow + 1);
+        const last = Math.min(own + (op.lookAhead ?? 0), (this.#plan.contextLengths[sequence] ?? 0) - 1);
         const slots = Array.from({ length: last - first + 1 }, (_, i) => this.#slotOf(sequence, first + i));
         for (let head = 0; head < op.numHeads; head++) {
           const kvOffset = Math.floor(head / (op.numHeads / numKvHeads)) * headDim;
@@ -308,7 +309,11 @@ function multiply(matrix: ReferenceMatrix, input: Float32Array, out: Float32Arra
   for (let row = 0; row < out.length; row++) out[row] = dot(input, matrix.values, row * matrix.cols);
 }
 
-function runExpert(expert: ExpertWeights, input: Float32Array, activation: Activation): Float32Array {
+function runExpert(
+  expert: ExpertWeights,
+  input: Float32Array,
+  op: Extract<Op, { op: "experts" }>,
+): Float32Array {
   const inner = expert.down.cols;
   const gateUp = new Float32Array(2 * inner);
   for (const [matrix, bias, at] of [
@@ -322,7 +327,9 @@ function runExpert(expert: ExpertWeights, input: Float32Array, activation: Activ
   }
   const activated = gateUp
     .slice(0, inner)
-    .map((gate, i) => activateGated(activation, gate, gateUp[inner + i] ?? 0));
+    .map((gate, i) =>
+      activateGated(op.activation, gate, op.isGated === false ? 1 : (gateUp[inner + i] ?? 0)),
+    );
   const output = new Float32Array(expert.down.rows);
   multiply(matrixOf(expert.down), activated, output);
   if (expert.downBias !== undefined) addInto(output, vectorOf(expert.downBias));

@@ -1,3 +1,4 @@
+import { normalizeUnicode } from "@octavo/text/tokenizer/unicode-normalization";
 import { measured, skipped } from "../outcomes.js";
 import { defineEvaluator, type EvaluatorEntry } from "../registry.js";
 import { citationsIn, citedSentences, sourceIds } from "./citations.js";
@@ -53,10 +54,5 @@ export const groundingEvaluators: readonly EvaluatorEntry[] = [
 ];
 
 function longWords(text: string): Set<string> {
-  return new Set(
-    text
-      .toLowerCase()
-      .normalize("NFC")
-      .match(/[\p{L}\p{N}]{4,}/gu) ?? [],
-  );
+  return new Set(normalizeUnicode(text.toLowerCase(), "NFC").match(/[\p{L}\p{N}]{4,}/gu) ?? []);
 }

@@ -1,3 +1,4 @@
+import { normalizeUnicode } from "@octavo/text/tokenizer/unicode-normalization";
 import { z } from "zod";
 import type { EvaluatorInput, Sample } from "../evaluator.js";
 
@@ -17,7 +18,7 @@ export interface TextComparison {
 
 /** NFC first: two spellings of one character are one character. */
 export function comparable(text: string, how: TextComparison): string {
-  let result = text.normalize("NFC");
+  let result = normalizeUnicode(text, "NFC");
   if (how.ignoreCase) result = result.toLowerCase();
   if (how.ignorePunctuation) result = result.replaceAll(/\p{P}/gu, "");
   if (how.collapseSpace) result = result.replaceAll(/\s+/g, " ");

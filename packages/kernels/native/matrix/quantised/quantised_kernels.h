@@ -68,6 +68,7 @@ struct QuantisedKernelTable {
 };
 
 OCTAVO_DECLARE_KERNELS(QuantisedKernelTable, quantised_kernels);
+extern const QuantisedKernelTable quantised_kernels_avx512_amx;
 /// The table of kernel_path(KernelKind::quantised).
 const QuantisedKernelTable& quantised_kernels();
 

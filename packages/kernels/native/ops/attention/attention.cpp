@@ -103,7 +103,7 @@ void Attention::store(const KvShape& shape, const KvLayer& layer, Rows k, Rows v
 }
 
 const AttentionPlan& Attention::plan_for(const AttentionSpec& spec, const KvShape& shape) {
-    const AttentionCut cut{spec.num_heads, spec.num_kv_heads, spec.head_dim, spec.window, shape.block_size};
+    const AttentionCut cut{spec.num_heads, spec.num_kv_heads, spec.head_dim, spec.window, shape.block_size, spec.look_ahead};
     for (size_t i = 0; i < num_plans_; i++) {
         if (plans_[i].cut() == cut) return plans_[i];
     }
@@ -273,6 +273,7 @@ void Attention::descend(const Job& job, const AttentionPlan::Unit& unit, const S
         context.scale = job.spec.scale;
         context.soft_cap = job.spec.soft_cap;
         context.window = job.spec.window;
+        context.look_ahead = job.spec.look_ahead;
         rows.per_head = tile.num_rows;
         rows.queries = scratch.queries + row * job.stride;
         rows.positions = scratch.positions + row;

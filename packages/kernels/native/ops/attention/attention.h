@@ -40,6 +40,8 @@ struct AttentionSpec {
     int64_t window;
     /// [num_heads], scores that join each row's softmax and take nothing from any value; null when there are none.
     const float* sinks = nullptr;
+    /// Positions after its own that a token sees, as far as the sequence has them after this step.
+    int64_t look_ahead = 0;
 };
 
 /// A column range of an activation buffer.

@@ -24,10 +24,11 @@ struct AttentionCut {
     int64_t head_dim;
     int64_t window;  // 0 means the whole context
     int64_t block_size;
+    int64_t look_ahead;
 
     bool operator==(const AttentionCut& other) const {
         return num_heads == other.num_heads && num_kv_heads == other.num_kv_heads && head_dim == other.head_dim &&
-               window == other.window && block_size == other.block_size;
+               window == other.window && block_size == other.block_size && look_ahead == other.look_ahead;
     }
     int64_t group() const { return num_heads / num_kv_heads; }
 };

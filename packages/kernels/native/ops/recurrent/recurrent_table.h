@@ -125,18 +125,36 @@ void recur(float* state, int64_t key_dim, const RecurrenceRun& run) {
     }
 }
 
-void convolve(const float* const* rows, int64_t count, int64_t taps, const float* weight, int64_t weight_stride, const float* bias,
-              bool silu_after, int64_t width, float* out, int64_t out_stride) {
-    for (int64_t column = 0; column < width; column += Vec::width) {
-        const int64_t left = width - column;
-        Vec w[most_taps];
-        for (int64_t i = 0; i < taps; i++) w[i] = load_left(weight + i * weight_stride + column, left);
-        const Vec first = bias == nullptr ? zero() : load_left(bias + column, left);
-        for (int64_t t = 0; t < count; t++) {
-            Vec total = first;
-            for (int64_t i = 0; i < taps; i++) total = multiply_add(w[i], load_left(rows[t + i] + column, left), total);
+/// Token by token along its channels: a column of tokens would fall on few sets of the cache.
+template <int Taps>
+SIMD_INLINE void convolve_taps(const float* const* rows, int64_t count, const float* weight, int64_t weight_stride, const float* bias,
+                               bool silu_after, int64_t width, float* out, int64_t out_stride) {
+    for (int64_t t = 0; t < count; t++) {
+        for (int64_t column = 0; column < width; column += Vec::width) {
+            const int64_t left = width - column;
+            Vec total = bias == nullptr ? zero() : load_left(bias + column, left);
+            SIMD_UNROLL
+            for (int i = 0; i < Taps; i++) {
+                total = multiply_add(load_left(weight + i * weight_stride + column, left), load_left(rows[t + i] + column, left), total);
+            }
             store_left(out + t * out_stride + column, silu_after ? silu(total) : total, left);
         }
+    }
+}
+
+void convolve(const float* const* rows, int64_t count, int64_t taps, const float* weight, int64_t weight_stride, const float* bias,
+              bool silu_after, int64_t width, float* out, int64_t out_stride) {
+    switch (taps) {
+#define OCTAVO_TAPS(n) \
+    case n: return convolve_taps<n>(rows, count, weight, weight_stride, bias, silu_after, width, out, out_stride);
+        OCTAVO_TAPS(2)
+        OCTAVO_TAPS(3)
+        OCTAVO_TAPS(4)
+        OCTAVO_TAPS(5)
+        OCTAVO_TAPS(6)
+        OCTAVO_TAPS(7)
+        OCTAVO_TAPS(8)
+#undef OCTAVO_TAPS
     }
 }
 

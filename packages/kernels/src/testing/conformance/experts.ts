@@ -2,13 +2,20 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Activation, Backend, ExpertWeights, Matrix, Op, Vector } from "../../backend.js";
 import { assertClose, assertSameBits, matrix, runOps, vector } from "../op-harness.js";
-import { activateGated } from "../reference-ops.js";
+import { activateGated, routeToExperts, type RoutingRule } from "../reference-ops.js";
 import { SeededRandom } from "../seeded-random.js";
 
 const hiddenSize = 40;
-const numExperts = 5;
+const fewExperts = 5;
+
+interface Routing extends Omit<RoutingRule, "topK" | "softmaxOver"> {
+  readonly selection?: readonly number[];
+  readonly isGated?: false;
+}
 
 interface Mixture {
+  /** Default five. */
+  readonly numExperts?: number;
   readonly innerSize: number;
   readonly topK: number;
   readonly softmaxOver: "chosen" | "all";
@@ -16,6 +23,8 @@ interface Mixture {
   /** gate and up apart; by index of the expert. */
   readonly apart: (expert: number) => boolean;
   readonly biases: boolean;
+  /** Fields of the op beside. */
+  readonly rule?: Routing;
 }
 
 const plain: Mixture = {
@@ -27,23 +36,50 @@ const plain: Mixture = {
   biases: false,
 };
 
+const six: Mixture = { ...plain, numExperts: 6 };
+
 /** Mixtures of experts; scores stand in the columns after the hidden ones. */
 export function expertsConformance(open: () => Backend): void {
   describe("experts", () => {
     for (const [name, mixture] of [
       ["weights that add up to 1", plain],
       ["weights of a softmax over all experts", { ...plain, softmaxOver: "all", topK: 3 }],
-      ["every expert chosen", { ...plain, topK: numExperts }],
+      ["every expert chosen", { ...plain, topK: fewExperts }],
       ["a width that panels do not divide", { ...plain, innerSize: 21, activation: "gelu_tanh" }],
       ["gate and up apart in some experts", { ...plain, apart: (expert: number) => expert % 2 === 0 }],
       ["biases", { ...plain, biases: true }],
       ["a clamped activation", { ...plain, biases: true, activation: "clamped_swiglu" }],
       ["biases, gate and up apart", { ...plain, biases: true, apart: () => true }],
+      ["experts that gate nothing", { ...plain, activation: "relu_squared", rule: { isGated: false } }],
+      ["weights by the sigmoid, scaled", { ...plain, rule: { scoring: "sigmoid", weightScale: 2.5 } }],
+      ["sigmoids as they are", { ...plain, softmaxOver: "all", rule: { scoring: "sigmoid" } }],
+      [
+        "a bias that only the choice sees",
+        { ...plain, rule: { scoring: "sigmoid", selection: [3, 0, 0.1, -2, 0] } },
+      ],
+      ["a bias on a softmax", { ...plain, topK: 3, rule: { selection: [0.4, 0, 0.2, -2, 0] } }],
+      [
+        "the best groups by their best expert",
+        { ...six, rule: { groups: { count: 3, chosen: 2, by: "best" } } },
+      ],
+      [
+        "the best groups by their best two, with a bias",
+        {
+          ...six,
+          topK: 3,
+          rule: {
+            scoring: "sigmoid",
+            selection: [0.5, 0.2, 0, -0.1, 0, 0.3],
+            groups: { count: 2, chosen: 1, by: "two_best" },
+          },
+        },
+      ],
     ] as const satisfies readonly (readonly [string, Mixture])[]) {
       test(name, async () => {
         using backend = open();
         const random = new SeededRandom(3);
-        const weights = randomWeights(random, mixture.innerSize);
+        const { numExperts = fewExperts }: Mixture = mixture;
+        const weights = randomWeights(random, mixture.innerSize, numExperts);
         // Scores rise towards the last expert, so that the experts' shares of the rows differ.
         const rows = Array.from({ length: 33 }, () =>
           Float32Array.of(
@@ -61,7 +97,7 @@ export function expertsConformance(open: () => Backend): void {
       using backend = open();
       const random = new SeededRandom(4);
       const weights = randomWeights(random, 48);
-      const rows = Array.from({ length: 300 }, () => random.floats(hiddenSize + numExperts));
+      const rows = Array.from({ length: 300 }, () => random.floats(hiddenSize + fewExperts));
       const together = await runMixture(backend, rows, weights, plain);
       for (const index of [0, 1, 17, 299]) {
         const [alone] = await runMixture(backend, [rows[index] ?? []], weights, plain);
@@ -117,7 +153,14 @@ export function expertsConformance(open: () => Backend): void {
         [/rows of expert 1's gate is 32/, { experts: [first, { ...first, up: first.gate }] }],
         [/expert 0's gate/, { in: { buffer: 0, column: 0, width: 8 } }],
         [/a bias of expert 0/, { experts: [{ ...first, downBias: vector(backend, [1]) }, first] }],
-        [/knows no activation/, { activation: "relu" }],
+        [/rows of expert 0's gate/, { isGated: false }],
+        [/knows no scoring tanh/, { scoring: "tanh" }],
+        [/the selection bias is 1, the experts are 2/, { selectionBias: vector(backend, [1]) }],
+        [/scales its weights by NaN/, { weightScale: NaN }],
+        [/has 2 experts in 3 groups/, { groups: { count: 3, chosen: 1, by: "best" } }],
+        [/chooses 2 experts of 1 of 2 groups/, { topK: 2, groups: { count: 2, chosen: 1, by: "best" } }],
+        [/cannot choose groups by mean/, { groups: { count: 2, chosen: 1, by: "mean" } }],
+        [/knows no activation/, { activation: "softmax" }],
         [/apart/, { out: { buffer: 0 } }],
       ] as const) {
         const op = { ...base, ...change } as Op;
@@ -144,7 +187,7 @@ interface FloatWeights {
   readonly downBias: Float32Array;
 }
 
-function randomWeights(random: SeededRandom, innerSize: number): FloatWeights[] {
+function randomWeights(random: SeededRandom, innerSize: number, numExperts = fewExperts): FloatWeights[] {
   return Array.from({ length: numExperts }, () => ({
     gateUp: random.floats(2 * innerSize * hiddenSize, 0.3),
     down: random.floats(innerSize * hiddenSize, 0.3),
@@ -158,7 +201,7 @@ async function realize(
   weights: readonly FloatWeights[],
   mixture: Mixture,
 ): Promise<ExpertWeights[]> {
-  const { innerSize, biases } = mixture;
+  const { innerSize, biases, rule } = mixture;
   const bias = (values: Float32Array): Vector => vector(backend, values);
   const wide = (rows: number, values: Float32Array): Promise<Matrix> =>
     matrix(backend, rows, hiddenSize, values);
@@ -167,7 +210,10 @@ async function realize(
     const half = innerSize * hiddenSize;
     const isApart = mixture.apart(index);
     experts.push({
-      gate: isApart ? await wide(innerSize, gateUp.subarray(0, half)) : await wide(2 * innerSize, gateUp),
+      gate:
+        isApart || rule?.isGated === false
+          ? await wide(innerSize, gateUp.subarray(0, half))
+          : await wide(2 * innerSize, gateUp),
       ...(isApart && { up: await wide(innerSize, gateUp.subarray(half)) }),
       down: await matrix(backend, hiddenSize, innerSize, down),
       ...(biases && {
@@ -187,12 +233,26 @@ async function runMixture(
   mixture: Mixture,
 ): Promise<Float32Array[]> {
   const { topK, softmaxOver, activation } = mixture;
+  const { selection, ...rule } = mixture.rule ?? {};
+  const routing = { ...rule, ...(selection !== undefined && { selectionBias: vector(backend, selection) }) };
   const experts = await realize(backend, weights, mixture);
   const input = { buffer: 0, column: 0, width: hiddenSize };
   const scores = { buffer: 0, column: hiddenSize };
   return runOps(backend, rows, {
     buffers: [hiddenSize],
-    ops: [{ op: "experts", in: input, scores, out: { buffer: 1 }, experts, topK, softmaxOver, activation }],
+    ops: [
+      {
+        op: "experts",
+        in: input,
+        scores,
+        out: { buffer: 1 },
+        experts,
+        topK,
+        softmaxOver,
+        activation,
+        ...routing,
+      },
+    ],
     result: 1,
   });
 }
@@ -200,13 +260,10 @@ async function runMixture(
 /** In double precision. */
 function expected(row: Float32Array, weights: readonly FloatWeights[], mixture: Mixture): number[] {
   const scores = Array.from(row.subarray(hiddenSize));
-  const ranked = scores.map((_, expert) => expert).toSorted((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0));
-  const chosen = ranked.slice(0, mixture.topK);
-  const over = mixture.softmaxOver === "chosen" ? chosen : ranked;
-  const total = over.reduce((sum, expert) => sum + Math.exp(scores[expert] ?? 0), 0);
+  const { topK, softmaxOver, rule } = mixture;
+  const routed = routeToExperts(scores, { topK, softmaxOver, ...rule }, rule?.selection);
   const sum = Array.from({ length: hiddenSize }, () => 0);
-  for (const expert of chosen) {
-    const weight = Math.exp(scores[expert] ?? 0) / total;
+  for (const [expert, weight] of routed) {
     const output = runExpert(row.subarray(0, hiddenSize), weights[expert], mixture);
     for (const [column, value] of output.entries()) sum[column] = (sum[column] ?? 0) + weight * value;
   }
@@ -224,7 +281,7 @@ function runExpert(input: Float32Array, weights: FloatWeights | undefined, mixtu
   const activated = Array.from({ length: innerSize }, (_, i) => {
     const gate = product(weights.gateUp, input, i, weights.gateUpBias);
     const up = product(weights.gateUp, input, innerSize + i, weights.gateUpBias);
-    return activateGated(mixture.activation, gate, up);
+    return activateGated(mixture.activation, gate, mixture.rule?.isGated === false ? 1 : up);
   });
   return Array.from({ length: hiddenSize }, (_, i) => product(weights.down, activated, i, weights.downBias));
 }

@@ -347,7 +347,7 @@ export function misuseConformance(open: () => Backend): void {
       const steps = Array.from({ length: 8 }, () =>
         backend.execute(program, cache, promptPlan([0, 1, 2], outputs)),
       );
-      for (const handle of [program, cache, spec.head.weight, outputs[0].sampling.state])
+      for (const handle of [program, cache, spec.head!.weight, outputs[0].sampling.state])
         handle[Symbol.dispose]();
       backend[Symbol.dispose]();
       const results = await Promise.all(steps);

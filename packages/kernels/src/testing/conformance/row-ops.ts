@@ -140,7 +140,7 @@ export function rowOpsConformance(open: () => Backend): void {
     test("an activation without a gate", async () => {
       using backend = open();
       const row = new SeededRandom(3).floats(1300, 4);
-      for (const activation of ["silu", "gelu", "gelu_tanh"] as const) {
+      for (const activation of ["silu", "gelu", "gelu_tanh", "tanh", "relu"] as const) {
         const ops = [{ op: "activation", on: { buffer: 0 }, activation }] as const;
         const out = await runOps(backend, [row], { ops, result: 0 });
         assertClose(
@@ -151,26 +151,30 @@ export function rowOpsConformance(open: () => Backend): void {
       }
     });
 
-    test("rms_norm of each head, in place and on a column range", async () => {
-      using backend = open();
-      const random = new SeededRandom(2);
-      const rows = Array.from({ length: 3 }, () => random.floats(100));
-      const weight = random.floats(24);
-      const on = { buffer: 0, column: 4, width: 72 };
-      const out = await runOps(backend, rows, {
-        ops: [{ op: "rms_norm", in: on, weight: vector(backend, weight), out: on, eps: 1e-5, groupSize: 24 }],
-        result: 0,
+    for (const numWeights of [24, 72]) {
+      test(`rms_norm of each head with ${numWeights} weights, in place and on a column range`, async () => {
+        using backend = open();
+        const random = new SeededRandom(2);
+        const rows = Array.from({ length: 3 }, () => random.floats(100));
+        const weight = random.floats(numWeights);
+        const on = { buffer: 0, column: 4, width: 72 };
+        const out = await runOps(backend, rows, {
+          ops: [
+            { op: "rms_norm", in: on, weight: vector(backend, weight), out: on, eps: 1e-5, groupSize: 24 },
+          ],
+          result: 0,
+        });
+        for (const [i, row] of rows.entries()) {
+          assertClose(
+            out[i]?.subarray(4, 76) ?? [],
+            rmsNorm(row.subarray(4, 76), weight, { eps: 1e-5, groupSize: 24 }),
+            2e-6,
+          );
+          assert.deepEqual(out[i]?.subarray(0, 4), row.subarray(0, 4));
+          assert.deepEqual(out[i]?.subarray(76), row.subarray(76));
+        }
       });
-      for (const [i, row] of rows.entries()) {
-        assertClose(
-          out[i]?.subarray(4, 76) ?? [],
-          rmsNorm(row.subarray(4, 76), weight, { eps: 1e-5, groupSize: 24 }),
-          2e-6,
-        );
-        assert.deepEqual(out[i]?.subarray(0, 4), row.subarray(0, 4));
-        assert.deepEqual(out[i]?.subarray(76), row.subarray(76));
-      }
-    });
+    }
 
     const layouts: readonly (RopeSpec & { readonly name: string; readonly headDim: number })[] = [
       { name: "neox", layout: "neox", headDim: 64, attentionFactor: 1, inverseFrequencies: frequencies(64) },

@@ -184,15 +184,19 @@ export class LayerRunner implements Disposable {
         const { sinks, ...rest } = op;
         return { ...rest, ...(sinks !== undefined && { sinks: expectMade(this.#vectors.get(sinks)) }) };
       }
-      case "experts":
+      case "experts": {
+        const { selectionBias: bias, ...rest } = op;
+        const added = bias && { selectionBias: expectMade(this.#vectors.get(bias)) };
         return {
-          ...op,
+          ...rest,
+          ...added,
           experts: op.experts.map(({ gate, up, down }) => ({
             gate: expectMade(this.#matrices.get(gate)),
             down: expectMade(this.#matrices.get(down)),
             ...(up !== undefined && { up: expectMade(this.#matrices.get(up)) }),
           })),
         };
+      }
       case "rope":
       case "gated_activation":
       case "add":

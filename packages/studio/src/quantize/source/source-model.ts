@@ -125,6 +125,6 @@ function matrixNames(
     if (op.op === "embedding") embeddings.add(op.weight);
     else for (const weight of weightsIn(op)) if (weight.kind === "matrix") add(weight);
   }
-  if (!embeddings.has(plan.head.weight)) add(plan.head.weight);
+  if (plan.head !== undefined && !embeddings.has(plan.head.weight)) add(plan.head.weight);
   return { linears, routers };
 }

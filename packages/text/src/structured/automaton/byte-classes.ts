@@ -1,7 +1,12 @@
 import { plainByteSets } from "./plain-text.js";
 import { type ByteSet, hasByte, type Node, type RuleAnalysis } from "../node.js";
 
-/** Byte classes of rules, and how many states their automata have. */
+/** A node with its place in the list that holds it. */
+const nodeBytes = 128;
+/** A typed array and its buffer, beside its contents. */
+const arrayBytes = 200;
+
+/** Byte classes of rules, and what the rules and their automata take. */
 export function byteClasses(rules: readonly Node[]): Omit<RuleAnalysis, "nullable"> {
   const sets = new Map<string, ByteSet>();
   const singles = new Uint32Array(8);
@@ -10,16 +15,23 @@ export function byteClasses(rules: readonly Node[]): Omit<RuleAnalysis, "nullabl
   const pending: Node[] = [...rules];
   const tables = new Set<object>();
   let numTableStates = 0;
+  let bytes = 0;
   const seen = new Set<Node>();
   for (let node = pending.pop(); node !== undefined; node = pending.pop()) {
     if (seen.has(node)) continue;
     seen.add(node);
-    if (node.op === "bytes") add(node.set);
-    else if (node.op === "text") for (const byte of node.bytes) singles[byte >> 5]! |= 1 << (byte & 31);
-    else if (node.op === "automaton") {
+    bytes += nodeBytes;
+    if (node.op === "bytes") {
+      bytes += arrayBytes + node.set.byteLength;
+      add(node.set);
+    } else if (node.op === "text") {
+      bytes += arrayBytes + node.bytes.length;
+      for (const byte of node.bytes) singles[byte >> 5]! |= 1 << (byte & 31);
+    } else if (node.op === "automaton") {
       if (tables.has(node.table)) continue;
       tables.add(node.table);
       numTableStates += node.table.accepts.length;
+      bytes += node.table.next.byteLength + node.table.accepts.byteLength;
       for (const set of columnSets(node.table.next)) add(set);
     } else if (node.op === "repeat" || node.op === "not") pending.push(node.item);
     else if (node.op !== "rule") pending.push(...node.items);
@@ -39,7 +51,7 @@ export function byteClasses(rules: readonly Node[]): Omit<RuleAnalysis, "nullabl
     }
     return index;
   });
-  return { classes: { count: known.size, of, example: Uint8Array.from(example) }, numTableStates };
+  return { classes: { count: known.size, of, example: Uint8Array.from(example) }, numTableStates, bytes };
 }
 
 /** Sets of bytes that an automaton treats alike. */

@@ -1,4 +1,4 @@
-import { type LocalMask, MaskCache } from "./mask-cache.js";
+import type { AutomatonMasks, LocalMask } from "./mask-cache.js";
 import { PlainRuns } from "./plain-runs.js";
 import type { TermStore } from "./term-store.js";
 import type { Term } from "./term.js";
@@ -21,23 +21,21 @@ export class MaskBuilder {
   readonly #store: TermStore;
   readonly #vocabulary: GrammarVocabulary;
   readonly #plain: PlainRuns;
-  readonly #cache: MaskCache;
-  /** Keys of the local parts in the cache; those of masks are the terms themselves. */
-  readonly #localKeys = new WeakMap<Term, object>();
+  readonly #masks: AutomatonMasks;
   readonly #states: Term[];
 
-  constructor(store: TermStore, vocabulary: GrammarVocabulary, cache: MaskCache) {
+  constructor(store: TermStore, vocabulary: GrammarVocabulary, masks: AutomatonMasks) {
     this.#store = store;
     this.#vocabulary = vocabulary;
     this.#plain = new PlainRuns(store);
-    this.#cache = cache;
+    this.#masks = masks;
     this.#states = Array.from({ length: vocabulary.trie.maxDepth + 1 }, () => store.empty);
   }
 
   /** Shared and cached: read only. */
   maskOf(term: Term): Uint32Array {
-    const known = this.#cache.get(term);
-    if (known instanceof Uint32Array) return known;
+    const known = this.#masks.whole(term);
+    if (known !== undefined) return known;
     const making = this.#making(term, this.#states);
     for (;;) {
       const { done, value } = making.next();
@@ -50,7 +48,7 @@ export class MaskBuilder {
    * where all of them take more than `limit` derivatives.
    */
   *making(term: Term, limit = Infinity): Generator<number, void> {
-    if (this.#cache.get(term) instanceof Uint32Array) return;
+    if (this.#masks.whole(term) !== undefined) return;
     const states = Array.from(this.#states, () => this.#store.empty);
     const making = this.#making(term, states);
     let work = 0;
@@ -67,7 +65,7 @@ export class MaskBuilder {
     const mask = new Uint32Array(maskWordsOf(this.#vocabulary.size));
     spend(mask.length / wordsPerUnit);
     yield* this.#addTokens(term, mask, states);
-    this.#cache.set(term, mask);
+    this.#masks.setWhole(term, mask);
     return mask;
   }
 
@@ -94,13 +92,8 @@ export class MaskBuilder {
   }
 
   *#localMask(term: Term, states: Term[]): Making<LocalMask> {
-    let key = this.#localKeys.get(term);
-    if (key === undefined) {
-      key = {};
-      this.#localKeys.set(term, key);
-    }
-    const known = this.#cache.get(key);
-    if (known !== undefined && !(known instanceof Uint32Array)) return known;
+    const known = this.#masks.local(term);
+    if (known !== undefined) return known;
     const { tiers, size } = this.#vocabulary;
     const tier = tiers.find(({ plainLength }) => this.#plain.allows(term, plainLength));
     const trie = tier?.otherTrie ?? this.#vocabulary.trie;
@@ -111,7 +104,7 @@ export class MaskBuilder {
     const walk = new TrieWalk(this.#store, trie, 0, term, tokens, exits, states);
     while (!walk.advance()) yield;
     const local = { tokens, exits: Int32Array.from(exits), trie };
-    this.#cache.set(key, local);
+    this.#masks.setLocal(term, local);
     return local;
   }
 }

@@ -7,8 +7,8 @@ import { tooComplex } from "./term-algebra.js";
 import { maxWork, TermStore } from "./term-store.js";
 import { maskWordsOf, type GrammarVocabulary } from "./vocabulary.js";
 
-/** Terms after which new sequences start on a new store; the old one is freed with its last sequence. */
-const enoughTerms = 200_000;
+/** Bytes of terms after which new sequences start on a new store; the old one is freed with its last sequence. */
+const enoughBytes = 32 * 1024 * 1024;
 
 /** The automaton as far as it is known: states are made when a sequence first reaches them. */
 interface Automaton {
@@ -23,24 +23,21 @@ export class TermGrammar implements Grammar {
   readonly #rules: RuleSet;
   readonly #vocabulary: GrammarVocabulary;
   readonly #cache: MaskCache;
+  readonly #tenant: string;
   #automaton: Automaton;
 
-  constructor(rules: RuleSet, vocabulary: GrammarVocabulary, cache: MaskCache) {
+  constructor(rules: RuleSet, vocabulary: GrammarVocabulary, cache: MaskCache, tenant = "") {
     this.#rules = rules;
     this.#vocabulary = vocabulary;
     this.#cache = cache;
+    this.#tenant = tenant;
     this.maskWords = maskWordsOf(vocabulary.size);
     this.#automaton = this.#begin();
   }
 
-  /** Known states: a measure of the memory that the grammar occupies. */
-  get numTerms(): number {
-    return this.#automaton.store.numTerms;
-  }
-
-  /** States of its table automata, one KiB each. */
-  get numTableStates(): number {
-    return this.#rules.analysis?.numTableStates ?? 0;
+  /** About the memory that it takes beside masks: rules, table automata and the states known so far. */
+  get bytes(): number {
+    return (this.#rules.analysis?.bytes ?? 0) + this.#automaton.store.memoryBytes;
   }
 
   /** Prepares the first mask in parts, between which a caller can pause. */
@@ -51,7 +48,7 @@ export class TermGrammar implements Grammar {
   }
 
   start(): Matcher {
-    if (this.numTerms > enoughTerms) this.#automaton = this.#begin();
+    if (this.#automaton.store.memoryBytes > enoughBytes) this.#automaton = this.#begin();
     return new TermMatcher(this.#automaton, this.#vocabulary, this.#automaton.root, []);
   }
 
@@ -59,7 +56,7 @@ export class TermGrammar implements Grammar {
     const store = new TermStore(this.#rules);
     return {
       store,
-      masks: new MaskBuilder(store, this.#vocabulary, this.#cache),
+      masks: new MaskBuilder(store, this.#vocabulary, this.#cache.open(this.#tenant)),
       root: store.rule(this.#rules.root),
     };
   }

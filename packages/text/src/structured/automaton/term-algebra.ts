@@ -2,8 +2,10 @@ import { OctavoError } from "@octavo/protocol/errors";
 import { Term } from "./term.js";
 import { spend } from "../../work.js";
 
-/** Most terms of one store; a new store replaces it for new sequences long before. */
-const maxTerms = 2_000_000;
+/** Most memory of one store; a new store replaces it for new sequences long before. */
+const maxBytes = 256 * 1024 * 1024;
+/** A term, its place in the index, and what its key takes beside its characters. */
+const termBytes = 320;
 const maxOperands = 20_000;
 
 /** Makes terms in normal form; equal terms are one object. */
@@ -15,9 +17,11 @@ export class TermAlgebra {
   readonly #numbers = new Map<string, Map<number, Term>>();
   readonly #strings = new Map<string, Term>();
   #nextId = 3;
+  #bytes = 0;
 
-  get numTerms(): number {
-    return this.#nextId;
+  /** About the memory that the terms and their derivatives take. */
+  get memoryBytes(): number {
+    return this.#bytes;
   }
 
   concat(left: Term, right: Term): Term {
@@ -172,7 +176,7 @@ export class TermAlgebra {
     }
     let term = known.get(key);
     if (term === undefined) {
-      term = this.#make(kind, make());
+      term = this.#make(kind, make(), 0);
       known.set(key, term);
     }
     return term;
@@ -182,14 +186,20 @@ export class TermAlgebra {
     const whole = `${kind}:${key}`;
     let term = this.#strings.get(whole);
     if (term === undefined) {
-      term = this.#make(kind, make());
+      term = this.#make(kind, make(), whole.length);
       this.#strings.set(whole, term);
     }
     return term;
   }
 
-  #make(kind: Term["kind"], { nullable, ...parts }: TermParts): Term {
-    if (this.#nextId >= maxTerms) throw tooComplex();
+  /** Counts memory that is about to be taken. */
+  protected grow(bytes: number): void {
+    if (this.#bytes + bytes > maxBytes) throw tooComplex();
+    this.#bytes += bytes;
+  }
+
+  #make(kind: Term["kind"], { nullable, ...parts }: TermParts, keyLength: number): Term {
+    this.grow(termBytes + keyLength + 16 * (parts.items?.length ?? 0) + (parts.classes?.length ?? 0));
     return new Term(this.#nextId++, kind, nullable, parts);
   }
 }

@@ -48,8 +48,13 @@ export class TermStore extends TermAlgebra {
     const known = term.next?.[byteClass];
     if (known !== undefined) return known;
     const result = this.#alive(this.#derive(term, byteClass));
-    (term.next ??= [])[byteClass] = result;
+    (term.next ??= this.#derivatives())[byteClass] = result;
     return result;
+  }
+
+  #derivatives(): (Term | undefined)[] {
+    this.grow(48 + 8 * this.classes.count);
+    return Array.from({ length: this.classes.count });
   }
 
   /** A node as a term; a node that appears in several places is converted once. */
@@ -206,7 +211,7 @@ export class TermStore extends TermAlgebra {
     const known = term.raw?.[byteClass];
     if (known !== undefined) return known;
     const result = this.#derive(term, byteClass);
-    (term.raw ??= [])[byteClass] = result;
+    (term.raw ??= this.#derivatives())[byteClass] = result;
     return result;
   }
 

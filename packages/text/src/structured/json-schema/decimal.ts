@@ -19,3 +19,11 @@ export function decimalOf(value: number): Decimal {
     fraction: padded.slice(place).replace(/0+$/, ""),
   };
 }
+
+/** Whether a divisor above 0 divides a number, both read as the decimals that they are written as: 0.01 divides 0.07. */
+export function isMultipleOf(value: number, divisor: number): boolean {
+  const [dividend, by] = [decimalOf(value), decimalOf(divisor)];
+  const places = Math.max(dividend.fraction.length, by.fraction.length);
+  const scaled = ({ integer, fraction }: Decimal): bigint => BigInt(integer + fraction.padEnd(places, "0"));
+  return scaled(dividend) % scaled(by) === 0n;
+}

@@ -1,5 +1,6 @@
 import type { JsonValue } from "../grammar.js";
 import { nodeMatcher } from "../automaton/node-matcher.js";
+import { isMultipleOf } from "./decimal.js";
 import { formatPatterns } from "./formats.js";
 import { containerWords, isObject, kindOf, type Located, numberKeyword } from "./keywords.js";
 import { stringContent } from "./string-node.js";
@@ -60,7 +61,7 @@ function satisfies(value: JsonValue, located: Located, isText: (text: string) =>
   if (typeof value === "string") return isText(JSON.stringify(value).slice(1, -1));
   if (typeof value === "number") {
     const divisor = restrictionOf(schema)?.divisor;
-    if (divisor !== undefined && Number.isInteger(value / divisor.value)) return false;
+    if (divisor !== undefined && isMultipleOf(value, divisor.value)) return false;
     const [isAboveStrict, isBelowStrict] = [
       schema["exclusiveMinimum"] === true,
       schema["exclusiveMaximum"] === true,
@@ -70,7 +71,7 @@ function satisfies(value: JsonValue, located: Located, isText: (text: string) =>
       ["maximum", (bound) => (isBelowStrict ? value < bound : value <= bound)],
       ["exclusiveMinimum", (bound) => value > bound],
       ["exclusiveMaximum", (bound) => value < bound],
-      ["multipleOf", (bound) => Number.isInteger(value / bound)],
+      ["multipleOf", (bound) => bound > 0 && isMultipleOf(value, bound)],
     ];
     return checks.every(([keyword, check]) => {
       const bound = typeof schema[keyword] === "boolean" ? undefined : numberKeyword(located, keyword);

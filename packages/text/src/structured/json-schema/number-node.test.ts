@@ -93,6 +93,16 @@ describe("numbers within bounds", () => {
     );
   });
 
+  it("are listed ones that a decimal divides, as decimals", () => {
+    const listed = { enum: [0.07, 0.3, 0.305, -19.99, 1e21, 5e-324, 3] };
+    const divided = schemaGrammar({ ...listed, multipleOf: 0.01 });
+    const rest = schemaGrammar({ ...listed, not: { multipleOf: 0.01 } });
+    for (const text of ["0.07", "0.3", "-19.99", "1e+21", "3"])
+      assert.deepEqual([divided(text), rest(text)], [true, false], text);
+    for (const text of ["0.305", "5e-324"])
+      assert.deepEqual([divided(text), rest(text)], [false, true], text);
+  });
+
   it("are multiples of decimals beside other bounds", () => {
     const cases = [
       [

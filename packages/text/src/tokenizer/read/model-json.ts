@@ -15,14 +15,37 @@ interface ReadModel {
   readonly model: ModelSpecification;
 }
 
-/** Reads the `model` of tokenizer.json: BPE or Unigram. */
+/** Reads the `model` of tokenizer.json: BPE, Unigram or WordPiece. */
 export function readModel(reader: JsonReader): ReadModel {
   const object = reader.object();
   // files from before the `type` field are BPE when they have merges
-  const type = reader
-    .get("type")
-    .oneOf(["BPE", "Unigram"], Object.hasOwn(object, "merges") ? "BPE" : "Unigram");
-  return type === "BPE" ? readBpe(reader) : readUnigram(reader);
+  const type = reader.get("type").oneOf(["BPE", "Unigram", "WordPiece"], typeWithout(object));
+  return type === "BPE" ? readBpe(reader) : type === "Unigram" ? readUnigram(reader) : readWordPiece(reader);
+}
+
+/** Older files name no type. */
+function typeWithout(object: Readonly<Record<string, unknown>>): "BPE" | "Unigram" | "WordPiece" {
+  if (Object.hasOwn(object, "merges")) return "BPE";
+  return Object.hasOwn(object, "max_input_chars_per_word") ? "WordPiece" : "Unigram";
+}
+
+function readWordPiece(reader: JsonReader): ReadModel {
+  const vocabulary = packVocabulary(readVocabulary(reader.get("vocab")));
+  const table = new TokenTable(vocabulary);
+  const unknown = reader.get("unk_token");
+  const longestWord = reader.get("max_input_chars_per_word");
+  const unknownId = table.idOf(unknown.string("[UNK]"));
+  if (unknownId === undefined) throw unknown.fail("is a token that the vocabulary does not have");
+  return {
+    vocabulary,
+    table,
+    model: {
+      kind: "word-piece",
+      unknownId,
+      continuingSubwordPrefix: reader.get("continuing_subword_prefix").string("##"),
+      maxCharacters: longestWord.isAbsent ? 100 : longestWord.index(maxTokenLength),
+    },
+  };
 }
 
 function readBpe(reader: JsonReader): ReadModel {

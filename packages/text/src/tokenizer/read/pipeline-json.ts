@@ -74,6 +74,16 @@ const normalizers: StepReaders<NormalizerSpecification> = {
     right: reader.get("strip_right").boolean(),
   }),
   StripAccents: () => ({ kind: "strip-accents" }),
+  BertNormalizer: (reader) => {
+    const lowercase = reader.get("lowercase").boolean(true);
+    const bert: NormalizerSpecification = {
+      kind: "bert",
+      cleanText: reader.get("clean_text").boolean(true),
+      separateIdeographs: reader.get("handle_chinese_chars").boolean(true),
+      stripAccents: reader.get("strip_accents").boolean(lowercase),
+    };
+    return lowercase ? { kind: "sequence", items: [bert, { kind: "lowercase" }] } : bert;
+  },
   ByteLevel: () => ({ kind: "byte-level" }),
   Precompiled: (reader) => {
     const charsMap = reader.get("precompiled_charsmap");
@@ -129,6 +139,10 @@ const preTokenizers: StepReaders<PreTokenizerSpecification> = {
   Digits: (reader) => ({ kind: "digits", individual: reader.get("individual_digits").boolean(false) }),
   Punctuation: (reader) => ({ kind: "punctuation", behavior: readBehavior(reader, "Isolated") }),
   Whitespace: () => ({ kind: "whitespace" }),
+  BertPreTokenizer: () => ({
+    kind: "sequence",
+    items: [{ kind: "whitespace-split" }, { kind: "punctuation", behavior: "isolated" }],
+  }),
   WhitespaceSplit: () => ({ kind: "whitespace-split" }),
   CharDelimiterSplit: (reader) => ({
     kind: "character-delimiter",
@@ -160,6 +174,11 @@ const decoders: StepReaders<DecoderSpecification> = {
     kind: "metaspace",
     replacement: readCharacter(reader.get("replacement"), "\u2581"),
     prepend: readPrepend(reader),
+  }),
+  WordPiece: (reader) => ({
+    kind: "word-piece",
+    prefix: reader.get("prefix").string("##"),
+    cleansUp: reader.get("cleanup").boolean(true),
   }),
   BPEDecoder: (reader) => ({ kind: "bpe", suffix: reader.get("suffix").string("</w>") }),
 };

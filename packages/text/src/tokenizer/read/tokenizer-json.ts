@@ -1,6 +1,7 @@
 import type { TokenizerFileConfig } from "../source.js";
 import type {
   AddedTokenSpecification,
+  PairTemplate,
   PostProcessorSpecification,
   ReadTokenizer,
   TokenizerSpecification,
@@ -69,7 +70,11 @@ function readAddedTokens(reader: JsonReader, table: TokenTable): AddedTokenSpeci
 }
 
 function readPostProcessor(reader: JsonReader, idLimit: number): PostProcessorSpecification {
-  const nothing: PostProcessorSpecification = { before: [], after: [] };
+  const nothing: PostProcessorSpecification = {
+    before: [],
+    after: [],
+    pair: { before: [], between: [], after: [], hasTypes: false },
+  };
   if (reader.isAbsent) return nothing;
   const type = reader
     .get("type")
@@ -86,6 +91,13 @@ function readPostProcessor(reader: JsonReader, idLimit: number): PostProcessorSp
           (inner, outer) => ({
             before: [...outer.before, ...inner.before],
             after: [...inner.after, ...outer.after],
+            pair: inner.pair &&
+              outer.pair && {
+                before: [...outer.pair.before, ...inner.pair.before],
+                between: [...inner.pair.between, ...outer.pair.between],
+                after: [...inner.pair.after, ...outer.pair.after],
+                hasTypes: inner.pair.hasTypes || outer.pair.hasTypes,
+              },
           }),
           nothing,
         );
@@ -95,7 +107,10 @@ function readPostProcessor(reader: JsonReader, idLimit: number): PostProcessorSp
     case "RobertaProcessing": {
       const idOf = (key: string): number =>
         new JsonReader(reader.get(key).array()[1], `${reader.path}.${key}[1]`).index(idLimit);
-      return { before: [idOf("cls")], after: [idOf("sep")] };
+      const [before, after] = [[idOf("cls")], [idOf("sep")]];
+      const isBert = type === "BertProcessing";
+      const between = isBert ? after : [...after, ...after];
+      return { before, after, pair: { before, between, after, hasTypes: isBert } };
     }
   }
 }
@@ -118,5 +133,32 @@ function readTemplate(reader: JsonReader, idLimit: number): PostProcessorSpecifi
   if (sequences !== 1) {
     throw single.fail(`must hold the sequence once, but holds it ${sequences} times`, "artifact_unsupported");
   }
-  return { before, after };
+  return { before, after, pair: readPairTemplate(reader, idLimit) };
+}
+
+/** `pair`, where it is the first text and then the second one, with the types that models know. */
+function readPairTemplate(reader: JsonReader, idLimit: number): PairTemplate | undefined {
+  const pair = reader.get("pair");
+  if (pair.isAbsent) return undefined;
+  const parts: [number[], number[], number[]] = [[], [], []];
+  const typesOf: Set<unknown>[] = [new Set(), new Set()];
+  let place: 0 | 1 | 2 = 0;
+  for (const item of pair.items()) {
+    const sequence = item.get("Sequence");
+    if (!sequence.isAbsent) {
+      if (place === 2 || sequence.get("id").value !== (place === 0 ? "A" : "B")) return undefined;
+      place = place === 0 ? 1 : 2;
+      typesOf[place - 1]?.add(sequence.get("type_id").value);
+      continue;
+    }
+    const special = item.get("SpecialToken");
+    typesOf[place === 2 ? 1 : 0]?.add(special.get("type_id").value);
+    const ids = reader.get("special_tokens").get(special.get("id").string()).get("ids").items();
+    parts[place].push(...ids.map((id) => id.index(idLimit)));
+  }
+  const [first, second] = typesOf.map((types) => (types.size === 1 ? [...types][0] : undefined));
+  // A special token behind a second text that has no type of its own is of type 0 all the same.
+  if (place !== 2 || first !== 0 || (second !== 0 && second !== 1)) return undefined;
+  const [before, between, after] = parts;
+  return { before, between, after, hasTypes: second === 1 };
 }

@@ -16,6 +16,8 @@ export const fixtureNames = [
   "llama2-legacy",
   "llama2-metaspace",
   "gemma",
+  "bert-uncased",
+  "bert-cased",
   "unigram",
   "unigram-bytes",
 ] as const;

@@ -1,0 +1,63 @@
+import { existsSync } from "node:fs";
+import { authoredEvaluatorText, improveEvaluator, writeEvaluator } from "@octavo/optimize";
+import { OctavoError } from "@octavo/protocol/errors";
+import { option } from "@octavo/protocol/options";
+import { defineCommand } from "../command.js";
+import {
+  authoringJudge,
+  authoringRows,
+  gatherLabels,
+  improvementText,
+  readSamples,
+  writerDesk,
+} from "../eval/authoring.js";
+import { interruptible } from "../interruptible.js";
+import { writeTextOf } from "../output/files.js";
+
+/** `octavo eval author "answers must never promise refunds"`: an evaluator from a sentence, held against labels. */
+export default defineCommand({
+  arguments: { "<statement>": "what must hold of answers, in a sentence" },
+  options: {
+    out: option.text("--out <file>", "evaluator file to write", { isRequired: true }),
+    as: option.text("--as <name>", "its name", { defaultText: "the statement's first words" }),
+    ...authoringRows,
+  },
+  async run(flags, statement: string) {
+    const { out, as, concurrency } = flags;
+    if (existsSync(out))
+      throw new OctavoError(
+        "invalid_option",
+        `--out: ${out} is there already: octavo eval improve ${out} makes a new version of it`,
+        {
+          param: "out",
+        },
+      );
+    await interruptible(async (signal) => {
+      const samples = await readSamples(flags, signal);
+      const desk = writerDesk(flags, signal);
+      const { evaluator, warnings } = await writeEvaluator(desk, {
+        statement,
+        as,
+        answers: samples.map(({ answer }) => answer.text),
+      });
+      for (const warning of warnings) process.stderr.write(`octavo: ${warning}\n`);
+      // before anyone labels: what was written is not lost
+      await writeTextOf("out", out, authoredEvaluatorText(evaluator));
+      const labelled = await gatherLabels(
+        evaluator,
+        samples,
+        flags.labels ?? `${out}.labels.jsonl`,
+        flags,
+        signal,
+      );
+      const improved = await improveEvaluator(evaluator, labelled, {
+        judge: authoringJudge(flags),
+        desk,
+        concurrency,
+        signal,
+      });
+      await writeTextOf("out", out, authoredEvaluatorText(improved.evaluator));
+      process.stdout.write(improvementText(improved));
+    });
+  },
+});

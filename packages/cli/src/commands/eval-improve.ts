@@ -1,0 +1,73 @@
+import { exitCodes } from "@octavo/evals";
+import {
+  authoredEvaluatorText,
+  improveEvaluator,
+  judgeDrift,
+  parseAuthoredEvaluator,
+  judgedValues,
+} from "@octavo/optimize";
+import { option } from "@octavo/protocol/options";
+import { defineCommand } from "../command.js";
+import {
+  authoringJudge,
+  authoringRows,
+  gatherLabels,
+  improvementText,
+  readSamples,
+  writerDesk,
+} from "../eval/authoring.js";
+import { interruptible } from "../interruptible.js";
+import { readTextOf, writeTextOf } from "../output/files.js";
+
+/** `octavo eval improve FILE`: a new version of an evaluator, where held-out labels show it to be better. */
+export default defineCommand({
+  arguments: { "<file>": "evaluator that octavo eval author wrote" },
+  options: {
+    ...authoringRows,
+    drift: option.toggle(
+      "--drift",
+      "only compare the judge's verdicts with those that the file keeps; exit code 2 says drift",
+    ),
+  },
+  async run(flags, file: string) {
+    const current = parseAuthoredEvaluator(file, await readTextOf("file", file));
+    const { concurrency } = flags;
+    await interruptible(async (signal) => {
+      const samples = await readSamples(flags, signal);
+      const judge = authoringJudge(flags);
+      const anchored = samples.filter(({ case: { id } }) => current.anchors[id] !== undefined);
+      const values = await judgedValues(
+        current,
+        anchored.map((sample) => ({ caseId: sample.case.id, sample })),
+        { judge, concurrency, signal },
+      );
+      const drift = judgeDrift(current, values);
+      if (flags.drift) {
+        process.stdout.write(`${drift.summary}\n`);
+        process.exitCode = {
+          steady: exitCodes.pass,
+          drifted: exitCodes.fail,
+          undecided: exitCodes.inconclusive,
+        }[drift.verdict];
+        return;
+      }
+      if (drift.verdict === "drifted") process.stderr.write(`octavo: ${drift.summary}\n`);
+      const labelled = await gatherLabels(
+        current,
+        samples,
+        flags.labels ?? `${file}.labels.jsonl`,
+        flags,
+        signal,
+      );
+      const improved = await improveEvaluator(current, labelled, {
+        judge,
+        desk: writerDesk(flags, signal),
+        concurrency,
+        signal,
+      });
+      // figures and anchors are of today either way
+      await writeTextOf("file", file, authoredEvaluatorText(improved.evaluator));
+      process.stdout.write(improvementText(improved));
+    });
+  },
+});

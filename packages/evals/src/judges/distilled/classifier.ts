@@ -1,0 +1,110 @@
+import { OctavoError } from "@octavo/protocol";
+import { z } from "zod";
+
+/** Numbers as base64 of little-endian 32-bit floats: a file of them stays small, and reads the same everywhere. */
+const floats = z
+  .string()
+  .regex(/^[A-Za-z0-9+/]*={0,2}$/, "expected base64 of 32-bit floats")
+  .refine((text) => Buffer.byteLength(text, "base64") % 4 === 0, { message: "expected whole 32-bit floats" });
+
+/** A classifier that imitates a judge, as a file holds it. */
+export const distilledClassifier = z.strictObject({
+  /** What it imitates: evaluator, judge and wording. */
+  imitates: z.string(),
+  embeddings: z.strictObject({
+    model: z.string().min(1),
+    /** Of one text; each input is embedded by itself. */
+    dimensions: z.int().min(1).max(65_536),
+    /** Default: the judge's server. */
+    base_url: z.string().optional(),
+    api_key_env: z.string().optional(),
+  }),
+  inputs: z.array(z.enum(["input", "output", "context", "expectedOutput"])).min(1),
+  mean: floats,
+  scale: floats,
+  /** From the inputs' embeddings one after the other to one number; ReLU between layers. Weights row by row, a row per output. */
+  layers: z
+    .array(z.strictObject({ weights: floats, bias: floats }))
+    .min(1)
+    .max(3),
+  /** Of the logit, so that its sigmoid is the probability of a pass (Platt 1999). */
+  calibration: z.strictObject({ slope: z.number(), intercept: z.number() }),
+  /** Probability of its verdict from which on the classifier decides. */
+  certainty: z.number().min(0.5).max(1),
+  /** Of its decisions those that the judge shares, as certified on cases that it had not seen. */
+  guarantee: z.strictObject({
+    agreement: z.number(),
+    confidence: z.number(),
+    lower_bound: z.number(),
+    decided: z.int(),
+    agreed: z.int(),
+    certified_on: z.int(),
+  }),
+});
+
+export type DistilledClassifier = z.output<typeof distilledClassifier>;
+
+/** Unpacks a classifier once, and then tells the probability of a pass. */
+export class ClassifierModel {
+  readonly numInputs: number;
+  readonly #mean: Float32Array;
+  readonly #scale: Float32Array;
+  readonly #layers: readonly { readonly weights: Float32Array; readonly bias: Float32Array }[];
+  readonly #calibration: DistilledClassifier["calibration"];
+
+  /** @throws OctavoError `artifact_invalid` where the sizes of its parts do not fit each other */
+  constructor(classifier: Pick<DistilledClassifier, "mean" | "scale" | "layers" | "calibration">) {
+    this.#mean = unpackFloats(classifier.mean);
+    this.#scale = unpackFloats(classifier.scale);
+    this.#layers = classifier.layers.map(({ weights, bias }) => ({
+      weights: unpackFloats(weights),
+      bias: unpackFloats(bias),
+    }));
+    this.#calibration = classifier.calibration;
+    this.numInputs = this.#mean.length;
+    let width = this.numInputs;
+    for (const { weights, bias } of this.#layers) {
+      if (weights.length !== width * bias.length) throw misshapen();
+      width = bias.length;
+    }
+    if (width !== 1 || this.#scale.length !== this.numInputs) throw misshapen();
+  }
+
+  /** @param embedding of `numInputs` numbers */
+  logit(embedding: ArrayLike<number>): number {
+    let values = Float64Array.from(this.#mean, (mean, at) => (embedding[at]! - mean) * this.#scale[at]!);
+    for (const [index, { weights, bias }] of this.#layers.entries()) {
+      const width = values.length;
+      const before = values;
+      values = Float64Array.from(bias, (start, row) => {
+        let sum = start;
+        for (let at = 0; at < width; at += 1) sum += weights[row * width + at]! * before[at]!;
+        return index < this.#layers.length - 1 ? Math.max(0, sum) : sum;
+      });
+    }
+    return values[0]!;
+  }
+
+  passProbability(embedding: ArrayLike<number>): number {
+    const { slope, intercept } = this.#calibration;
+    return 1 / (1 + Math.exp(-(slope * this.logit(embedding) + intercept)));
+  }
+}
+
+export function packFloats(values: ArrayLike<number>): string {
+  const buffer = Buffer.alloc(values.length * 4);
+  for (let index = 0; index < values.length; index += 1) buffer.writeFloatLE(values[index]!, index * 4);
+  return buffer.toString("base64");
+}
+
+function unpackFloats(text: string): Float32Array {
+  const buffer = Buffer.from(text, "base64");
+  return Float32Array.from({ length: buffer.length / 4 }, (_, index) => buffer.readFloatLE(index * 4));
+}
+
+function misshapen(): OctavoError {
+  return new OctavoError(
+    "artifact_invalid",
+    "the classifier's weights do not fit each other: distil it again",
+  );
+}

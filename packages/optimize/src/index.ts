@@ -1,0 +1,49 @@
+export * from "./artifact/candidate.js";
+export { TunedFiles, type TunedPaths } from "./artifact/files.js";
+export {
+  type OptimizeConfig,
+  type OptimizeFile,
+  type TunedModelConfig,
+  parseOptimizeConfig,
+  type PlannedOptimization,
+  planOptimization,
+} from "./config.js";
+export type { Optimizer } from "./optimizers/optimizer.js";
+export { optimizers } from "./optimizers/table.js";
+export type { BudgetLimits, Spending } from "./search/budget.js";
+export { openSearchJournal, type SearchJournal } from "./search/journal-rows.js";
+export {
+  type HeldOutComparison,
+  type OptimizeOptions,
+  type OptimizeResult,
+  optimizePrompts,
+  type SearchProgress,
+} from "./search/optimize.js";
+export { type CaseParts, splitCases } from "./search/split.js";
+export type { TeacherSettings, TeacherTally } from "./search/teacher.js";
+export { type Distilled, distilJudge, type DistilOptions, type JudgedVector } from "./distil/distil.js";
+export {
+  distilEvaluator,
+  type DistilEvaluatorOptions,
+  type DistilledEvaluator,
+} from "./distil/distil-evaluator.js";
+export {
+  type AuthoredEvaluator,
+  authoredEvaluatorText,
+  type MeasuredAgreement,
+  parseAuthoredEvaluator,
+  runnableEvaluator,
+} from "./author/authored-evaluator.js";
+export { chooseForLabels, type HumanLabel, labelLine, parseLabels } from "./author/choose-labels.js";
+export {
+  improveEvaluator,
+  type Improvement,
+  type LabelledSample,
+  judgedValues,
+} from "./author/improve-evaluator.js";
+export { type JudgeDrift, judgeDrift } from "./author/judge-drift.js";
+export { bareEvaluator, writeEvaluator } from "./author/write-evaluator.js";
+export { Budget } from "./search/budget.js";
+export { TeacherDesk } from "./search/teacher.js";
+export { type CandidateResult } from "./search/journal-rows.js";
+export { CandidateScorer } from "./search/scorer.js";
