@@ -3,6 +3,7 @@ import type { Explanation, RequestName, SlowGap } from "./evidence/explanation.j
 import type { Neighbours } from "./evidence/neighbours.js";
 import type { ServingRecord } from "./evidence/serving-record.js";
 import type { LoggedStep } from "./evidence/step-log.js";
+import type { Pooling } from "@octavo/artifacts/program/model-config";
 import type { LoadedAdapter } from "./adapters/adapter.js";
 import type { FaultControl, FaultKind, RequestFaults } from "./faults/fault.js";
 import type { Account } from "./scheduler/account.js";
@@ -88,8 +89,12 @@ export interface EmbeddingRequest {
   /** See `GenerationRequest`. */
   readonly owner?: object | undefined;
   readonly promptTokens: Int32Array;
-  readonly pooling: "mean" | "last";
+  /** How the hidden states of its tokens become one. */
+  readonly pooling: Pooling;
+  /** Scaled to length 1. */
   readonly normalize: boolean;
+  /** Where the tokens of a second text begin, for models that know types of tokens. */
+  readonly secondFrom?: number | undefined;
   /** See `GenerationRequest`. */
   readonly cacheSalt?: string;
   /** See `GenerationRequest`. */

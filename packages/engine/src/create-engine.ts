@@ -139,7 +139,8 @@ class StepEngine implements RunningEngine {
     this.#checkOpen();
     checkEmbeddingRequest(request, this.#limits);
     this.#makeRoom(request);
-    const task = new EmbeddingTask(request, this.#numRequests, this.#options.hiddenSize, this.evidence);
+    const { hiddenSize, rowSize = hiddenSize, poolsRows = false } = this.#options;
+    const task = new EmbeddingTask(request, this.#numRequests, { rowSize, poolsRows }, this.evidence);
     this.#add(task, signal);
     return task.result;
   }

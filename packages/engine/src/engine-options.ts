@@ -16,6 +16,10 @@ export interface EngineOptions extends OptionsOf<typeof schedulingOptions> {
   /** Rows of the output head: the token ids that the model reads and samples. */
   readonly vocabSize: number;
   readonly hiddenSize: number;
+  /** Columns of what the program gives of a row; default `hiddenSize`. */
+  readonly rowSize?: number | undefined;
+  /** The program pools rows itself: it takes whole sequences, in a step each. */
+  readonly poolsRows?: boolean | undefined;
   /** False refuses requests for text; default true. */
   readonly hasHead?: boolean | undefined;
   /** Each ends a sequence, unless it ignores EOS. */

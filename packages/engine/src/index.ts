@@ -17,7 +17,13 @@ export type { WeightCorruption } from "./faults/corrupt-weights.js";
 export type { Neighbours, RecordedRequest } from "./evidence/neighbours.js";
 export type { Spread } from "./evidence/spread.js";
 export type { LoggedStep, StepShare } from "./evidence/step-log.js";
-export type { ModelConfig, RopeConfig, RopeScaling } from "@octavo/artifacts/program/model-config";
+export type {
+  ClassifierConfig,
+  ModelConfig,
+  Pooling,
+  RopeConfig,
+  RopeScaling,
+} from "@octavo/artifacts/program/model-config";
 export type { SamplingParams } from "./sampling/sampling-params.js";
 export type * from "@octavo/text/structured/grammar";
 export type {

@@ -19,6 +19,8 @@ const vectorFields = {
   embed_dtype: z.enum(embedDtypes).nullish(),
   endianness: z.enum(endiannesses).nullish(),
   dimensions: z.int().min(1).nullish(),
+  /** Name of the model's prompt that is put before each text; default the one that the model says. */
+  prompt_name: z.string().max(100).nullish(),
   /** Unit length, as OpenAI's; default true. */
   normalize: z.boolean().nullish(),
   /** vLLM's name for it. */
@@ -26,7 +28,7 @@ const vectorFields = {
 } as const;
 
 /** Either `input`, or `messages` with what shapes a chat prompt. */
-function hasOneInput(
+export function hasOneInput(
   request: { readonly input?: unknown; readonly messages?: unknown },
   context: z.RefinementCtx,
 ): void {

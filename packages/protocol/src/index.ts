@@ -73,6 +73,7 @@ export {
   type CompletionFinishReason,
   type CompletionRequest,
 } from "./completions.js";
+export { type ClassificationList, type ClassifyRequest, classifyRequest } from "./classify.js";
 export {
   embeddingRequest,
   poolingRequest,

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { listOf, poolingFields, requestLimits, withoutEffect } from "./fields.js";
+import { listOf, poolingFields, requestLimits } from "./fields.js";
 
 const text = z.string().min(1);
 const texts = z.union([text, listOf(text, { min: 1, max: requestLimits.prompts })]);
@@ -7,8 +7,8 @@ type ScoredTexts = z.output<typeof texts>;
 
 const sharedFields = {
   ...poolingFields,
-  /** The activation of a head, which these models lack. */
-  use_activation: withoutEffect(),
+  /** Of models with a head that scores: false leaves the score as the head gives it. */
+  use_activation: z.boolean().nullish(),
 } as const;
 
 /** The names under which clients send what is compared. */

@@ -201,10 +201,15 @@ export const serverOptions = {
       max: 2 ** 31 - 1,
       default: 20,
     }),
-    pooling: option.choice(["auto", "mean", "last"], "--pooling <type>", "pooling of embeddings", {
-      default: "auto",
-      defaultText: "auto, what the model's modules.json says, else last",
-    }),
+    pooling: option.choice(
+      ["auto", "mean", "last", "cls", "max"],
+      "--pooling <type>",
+      "pooling of embeddings",
+      {
+        default: "auto",
+        defaultText: "auto, what the model's modules.json says, else last",
+      },
+    ),
   }),
   /** Only the priority policy takes a `priority` other than 0. */
   schedulingPolicy: schedulingOptions.schedulingPolicy,

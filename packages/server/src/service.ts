@@ -146,6 +146,14 @@ export class Service {
     throw new OctavoError("model_not_found", message, { param: "model" });
   }
 
+  /** Throws `invalid_request` for a model that gives vectors or scores alone. */
+  checkGivesText(): void {
+    const { config } = this.model;
+    if (config.hasHead !== false) return;
+    const endpoints = config.classifier === undefined ? "/v1/embeddings" : "/classify, /score or /rerank";
+    throw invalidField("model", `${JSON.stringify(this.modelNames[0])} gives no text: use ${endpoints}`);
+  }
+
   /** Throws `invalid_request` for ids outside the vocabulary. */
   checkTokens(tokens: Int32Array, param: string): void {
     const { vocabSize } = this.model.tokenizer;

@@ -6,6 +6,7 @@ import { modelFamilies } from "../program/registry.js";
 import { readExperts } from "./config-experts.js";
 import { type ConfigJson, configSchema } from "./config-schema.js";
 import { textPart } from "./container-config.js";
+import { carries, classStem, readClassifier } from "./model-head.js";
 import { checkModelConfig, usablePositions } from "./model-sizes.js";
 import { readRopeScaling } from "./rope-config.js";
 
@@ -61,10 +62,24 @@ export function readConfigJson(path: string, json: unknown, dtype: ModelConfig["
     ...family.settings?.(path, config, globalRope),
     ...readExperts(path, config, defaults, intermediateSize, numLayers),
     slidingWindows: readWindows(path, config, family, numLayers),
+    ...headless(path, config, family),
     dtype,
     bosTokenId: config.bos_token_id === undefined ? defaults.bosTokenId : toIds(config.bos_token_id)[0],
     eosTokenIds: config.eos_token_id === undefined ? toIds(defaults.eosTokenId) : toIds(config.eos_token_id),
   });
+}
+
+/** What holds of models that give no text. */
+function headless(path: string, config: ConfigJson, family: ModelFamily): Partial<ModelConfig> {
+  const classifier = readClassifier(path, config, family);
+  const isBidirectional = config.use_bidirectional_attention === true;
+  if (classifier === undefined && family.encoder === undefined && !isBidirectional) return {};
+  return {
+    tieWordEmbeddings: true,
+    hasHead: false,
+    ...(classifier !== undefined && { classifier }),
+    ...(isBidirectional && { encoder: { numTypes: 0, numPositions: 0, firstPosition: 0 } }),
+  };
 }
 
 /** A token id, a list of them, or nothing, as a list. */
@@ -77,15 +92,23 @@ function findFamily(path: string, config: ConfigJson): ModelFamily {
   if (config.architectures?.length === 0) throw artifactInvalid(path, "has an empty list of architectures");
   const name = config.architectures?.[0];
   const { model_type: type } = config;
-  if (config.use_bidirectional_attention === true || config.is_causal === false) {
-    throw artifactUnsupported(path, "has attention in both directions, which is not supported");
-  }
-  // LlamaModel and the like: the layers without an output head.
-  const withHead = name?.replace(/Model$/, "ForCausalLM");
-  const family = modelFamilies.find(({ architecture, modelType }) =>
-    name === undefined ? modelType === type : architecture === withHead,
+  const family = modelFamilies.find((candidate) =>
+    name === undefined
+      ? candidate.modelType === type
+      : classStem(candidate.architecture) === classStem(name) && carries(candidate, name),
   );
-  if (family !== undefined) return family;
+  if (family !== undefined) {
+    const { use_bidirectional_attention: isBidirectional, is_causal: isCausal } = config;
+    if (
+      family.encoder === undefined &&
+      (isCausal === false || (isBidirectional === true && !family.takesBothDirections))
+    )
+      throw artifactUnsupported(
+        path,
+        `has attention in both directions, which is not supported for ${family.architecture}`,
+      );
+    return family;
+  }
   if (name === undefined && typeof type !== "string") {
     throw artifactInvalid(path, "names neither an architecture (architectures) nor a model_type");
   }
@@ -143,12 +166,13 @@ function readActivation(path: string, name: string): ModelConfig["hiddenActivati
 function readWindows(
   path: string,
   config: ConfigJson,
-  { defaults, hasWindow }: ModelFamily,
+  { defaults, hasWindow, windowSize }: ModelFamily,
   numLayers: number,
 ): (number | undefined)[] {
   const length = Math.min(Math.max(Math.trunc(numLayers), 0), 1_024);
   const absent = defaults.slidingWindow === undefined ? 4_096 : defaults.slidingWindow;
-  const window = (config.sliding_window === undefined ? absent : config.sliding_window) ?? undefined;
+  const given = (config.sliding_window === undefined ? absent : config.sliding_window) ?? undefined;
+  const window = windowSize === undefined ? given : windowSize(config, given);
   if (hasWindow === undefined) return Array.from({ length }, () => undefined);
   const windowed =
     readLayerTypes(path, config) ?? Array.from({ length }, (_, layer) => hasWindow(layer, config));

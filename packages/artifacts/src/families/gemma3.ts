@@ -22,6 +22,9 @@ export const gemma3Family: ModelFamily = {
     ropeTheta: 1_000_000,
   },
   biases: { qkv: "config", output: "config", mlp: false },
+  takesBothDirections: true,
+  windowSize: ({ use_bidirectional_attention: sees }, given) =>
+    given !== undefined && sees === true ? Math.floor(given / 2) + 1 : given,
   hasWindow: (layer, config) => (layer + 1) % patternLength(config, 6) !== 0,
   settings: (path, config, rope) => ({
     ...gemmaSettings(path, config, {}),

@@ -43,6 +43,10 @@ const expected: readonly (readonly [modelType: string, config: object, layers: s
     "ffffffff",
   ],
   ["falcon_h1", used, "ffffffff"],
+  ["glm4_moe", used, "ffffffff"],
+  ["ernie4_5_moe", used, "ffffffff"],
+  ["minimax_m2", used, "ffffffff"],
+  ["nemotron_h", { hybrid_override_pattern: "M-M*M-M*" }, "ffffffff"],
   ["gemma", used, "ffffffff"],
   ["gemma2", {}, "sfsfsfsf"],
   ["gemma2", pattern, "sfsfsfsf"],
@@ -63,6 +67,13 @@ const expected: readonly (readonly [modelType: string, config: object, layers: s
   ["glm", used, "ffffffff"],
   ["glm4", used, "ffffffff"],
   ["granitemoeshared", used, "ffffffff"],
+  ["bert", used, "ffffffff"],
+  ["xlm-roberta", used, "ffffffff"],
+  ["roberta", used, "ffffffff"],
+  // A window of 30 reaches 15 tokens to each side.
+  ["modernbert", { local_attention: 30 }, "fssfssfs"],
+  ["modernbert", { local_attention: 30, global_attn_every_n_layers: 2 }, "fsfsfsfs"],
+  ["gemma3_text", { sliding_window: 30, use_bidirectional_attention: true }, "sssssfss"],
 ];
 const base = {
   num_hidden_layers: 8,

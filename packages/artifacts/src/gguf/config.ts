@@ -1,7 +1,7 @@
 import type { ModelConfig, RopeScaling } from "../program/model-config.js";
 import { artifactInvalid, artifactUnsupported } from "@octavo/text/files/artifact-file";
 import type { TensorInfo } from "../checkpoint/checkpoint.js";
-import type { GgufBase, ModelFamily } from "../program/model-family.js";
+import type { GgufBase, GgufModelFamily, ModelFamily } from "../program/model-family.js";
 import { modelFamilies } from "../program/registry.js";
 import type { GgufMetadata } from "./file.js";
 import type { ropeFactorNames } from "./names.js";
@@ -16,7 +16,7 @@ interface GgufConfigInput {
   readonly tensors: ReadonlyMap<string, TensorInfo>;
   /** Values of the tensors that `ropeFactorNames` names, as far as the file has them. */
   readonly ropeFactors: RopeFactors;
-  readonly family: ModelFamily;
+  readonly family: GgufModelFamily;
   readonly dtype: ModelConfig["dtype"];
 }
 
@@ -81,16 +81,22 @@ export function readGgufConfig(input: GgufConfigInput): ModelConfig {
 }
 
 /** @throws OctavoError `artifact_invalid` or `artifact_unsupported` */
-export function findGgufFamily(path: string, metadata: GgufMetadata): ModelFamily {
+export function findGgufFamily(path: string, metadata: GgufMetadata): GgufModelFamily {
   const kind = new GgufValues(path, metadata, "general").string("architecture");
   if (kind === undefined) throw artifactInvalid(path, "has no general.architecture");
   const values = new GgufValues(path, metadata, kind);
-  const candidates = modelFamilies.filter(({ gguf }) => gguf.architecture === kind);
+  const candidates = modelFamilies
+    .filter(hasGguf)
+    .filter(({ gguf }) => gguf.architecture === kind || gguf.otherArchitectures?.includes(kind) === true);
   const family =
     candidates.find(({ gguf }) => gguf.recognises?.(values) === true) ??
     candidates.find(({ gguf }) => gguf.recognises === undefined);
   if (family === undefined) {
-    const known = new Set(modelFamilies.map(({ gguf }) => gguf.architecture));
+    const known = new Set(
+      modelFamilies
+        .filter(hasGguf)
+        .flatMap(({ gguf }) => [gguf.architecture, ...(gguf.otherArchitectures ?? [])]),
+    );
     throw artifactUnsupported(
       path,
       `is of the architecture ${JSON.stringify(kind.slice(0, 100))}; supported are ${[...known].join(", ")}`,
@@ -103,6 +109,10 @@ export function findGgufFamily(path: string, metadata: GgufMetadata): ModelFamil
     );
   }
   return family;
+}
+
+function hasGguf(family: ModelFamily): family is GgufModelFamily {
+  return family.gguf !== undefined;
 }
 
 /** Look-ups under the architecture's own prefix. */

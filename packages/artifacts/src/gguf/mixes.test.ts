@@ -75,14 +75,14 @@ describe("llama.cpp's mixes", () => {
 describe("places in GGUF files", () => {
   it("of experts, in tensors that hold those of all", () => {
     assert.deepEqual(
-      ggufPlace("model.layers.3.block_sparse_moe.experts.11.w2.weight", mixtralFamily.gguf.layerNames),
+      ggufPlace("model.layers.3.block_sparse_moe.experts.11.w2.weight", mixtralFamily.gguf!.layerNames),
       {
         name: "blk.3.ffn_down_exps.weight",
         expert: 11,
       },
     );
     assert.deepEqual(
-      ggufPlace("model.layers.0.mlp.shared_expert.up_proj.weight", qwen2MoeFamily.gguf.layerNames),
+      ggufPlace("model.layers.0.mlp.shared_expert.up_proj.weight", qwen2MoeFamily.gguf!.layerNames),
       {
         name: "blk.0.ffn_up_shexp.weight",
       },
@@ -91,7 +91,7 @@ describe("places in GGUF files", () => {
       name: "blk.0.ffn_up.weight",
     });
     assert.equal(
-      ggufPlace("model.layers.0.mlp.experts.1.up_proj.weight", mixtralFamily.gguf.layerNames),
+      ggufPlace("model.layers.0.mlp.experts.1.up_proj.weight", mixtralFamily.gguf!.layerNames),
       undefined,
     );
   });

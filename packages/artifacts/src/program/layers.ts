@@ -1,5 +1,7 @@
 import type { BufferRef } from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol/errors";
 import { type ExpertNames, expertBuffers, mixtureOfExperts } from "./mixture-of-experts.js";
+import { finishEncoder, headLinear, sightOf } from "./encoder-layers.js";
 import type { LayerMixer } from "./recurrent-layers.js";
 import { ropeSpec } from "./rope.js";
 import type { ModelPlan } from "./model-plan.js";
@@ -29,7 +31,8 @@ const llamaNames = {
   /** Within the layer: norms of the first and of the second block's input. */
   firstNorm: "input_layernorm",
   secondNorm: "post_attention_layernorm",
-  /** Within `self_attn`. */
+  /** Within the layer, and what stands within it. */
+  attention: "self_attn",
   queryNorm: "q_norm",
   keyNorm: "k_norm",
   output: "o_proj",
@@ -76,6 +79,8 @@ interface LayerBlocks {
   attention(options?: AttentionOptions): void;
   /** Default norm: `post_attention_layernorm` before. */
   gatedMlp(options?: GatedMlpOptions): void;
+  /** An MLP without a gate: up, activation, down. Norm: as of `gatedMlp`. */
+  plainMlp(): void;
   /** Norm: `post_attention_layernorm` before. */
   experts(names: ExpertNames): void;
   /** A block of a family's own. Default norm: `input_layernorm` before. */
@@ -156,13 +161,26 @@ export function decoder(
         attention: (options = {}) => {
           const { before, after } = options.norms ?? { before: names.firstNorm };
           attention(builder, names, buffers, enter(named(before)), { layer: index, cacheLayer }, options);
-          cacheLayer += 1;
+          cacheLayer += config.encoder === undefined ? 1 : 0;
           leave(named(after));
         },
         gatedMlp: (options = {}) => {
           const { before, after } = options.norms ?? { before: names.secondNorm };
           gatedMlp(builder, names, buffers, enter(named(before)), index, options);
           leave(named(after));
+        },
+        plainMlp: () => {
+          const input = enter(named(names.secondNorm));
+          const { hiddenActivation, intermediateSize, mlpBias: bias } = config;
+          if (hiddenActivation === "clamped_swiglu")
+            throw new OctavoError("internal_error", "A clamped SwiGLU was planned without a gate.");
+          const name = `model.layers.${index}`;
+          const up = { name: `${name}.${names.up}`, rows: intermediateSize, bias };
+          builder.project(input, [up], hiddenSize, buffers.activated);
+          builder.add({ op: "activation", on: buffers.activated, activation: hiddenActivation });
+          const down = { name: `${name}.${names.down}`, rows: hiddenSize, bias };
+          builder.project(buffers.activated, [down], intermediateSize, buffers.update);
+          leave(undefined);
         },
         experts: (expertNames) => {
           const input = enter(named(names.secondNorm));
@@ -199,9 +217,17 @@ export function decoder(
 
   const last = builder.buffer(hiddenSize);
   const hidden = builder.buffer(hiddenSize);
+  const classify = (pooled: BufferRef, rows: number): BufferRef =>
+    headLinear(builder, pooled, { name: "score", rows, bias: false });
   if (pendingUpdate) builder.add({ op: "add", in: buffers.update, out: buffers.residual });
+  if (config.encoder !== undefined) {
+    builder.norm(`${names.finalNorm}.weight`, buffers.residual, buffers.normed);
+    return finishEncoder(builder, buffers.normed, classify);
+  }
   builder.add({ op: "gather", in: buffers.residual, out: last });
   builder.norm(`${names.finalNorm}.weight`, last, hidden);
+  if (config.classifier !== undefined)
+    return builder.finish(classify(hidden, config.classifier.labels.length));
   const head = config.tieWordEmbeddings ? embedding : builder.matrix("lm_head.weight", vocabSize, hiddenSize);
   return builder.finish(hidden, {
     weight: head,
@@ -229,7 +255,7 @@ function attention(
 ): void {
   const { config } = builder;
   const { headDim, numHeads, numKvHeads, hiddenSize } = config;
-  const name = `model.layers.${layer}.self_attn`;
+  const name = `model.layers.${layer}.${names.attention}`;
   const qWidth = numHeads * headDim;
   const kvWidth = numKvHeads * headDim;
   const { buffer } = buffers.qkv;
@@ -298,6 +324,7 @@ function attention(
     scale: config.attentionScale ?? 1 / Math.sqrt(headDim),
     ...(config.attentionSoftCap !== undefined && { softCap: config.attentionSoftCap }),
     ...(slidingWindow !== undefined && { slidingWindow }),
+    ...(config.encoder !== undefined && sightOf(config.maxPositionEmbeddings, slidingWindow)),
     ...(options.sinks === true && { sinks: builder.vector(`${name}.sinks`, numHeads) }),
   });
   if (gatedQuery !== undefined)

@@ -1,3 +1,5 @@
+import type { PlainActivation } from "@octavo/kernels";
+
 /** A checkpoint's architecture in one vocabulary, whichever format it came in. Sizes count elements. */
 export interface ModelConfig {
   /** Registry key, e.g. "LlamaForCausalLM" (GGUF architectures are mapped to it). */
@@ -17,7 +19,7 @@ export interface ModelConfig {
   /** Bias on the attention's output projection; absent means none (Qwen2 has q, k, v biases alone). */
   readonly attentionOutputBias?: boolean;
   readonly mlpBias: boolean;
-  readonly hiddenActivation: "silu" | "gelu" | "gelu_tanh" | "clamped_swiglu";
+  readonly hiddenActivation: "silu" | "gelu" | "gelu_tanh" | "clamped_swiglu" | "relu_squared";
   readonly rope: RopeConfig;
   /** Window per layer; undefined for full attention. */
   readonly slidingWindows: readonly (number | undefined)[];
@@ -36,6 +38,8 @@ export interface ModelConfig {
   /** Scores and logits become cap * tanh(x / cap). */
   readonly attentionSoftCap?: number;
   readonly logitSoftCap?: number;
+  /** Norms of q and k, in families some of whose models have them; absent where the tensors decide. */
+  readonly hasQueryKeyNorm?: boolean;
   /** Factors of projections' inputs and outputs (Falcon-H1). */
   readonly multipliers?: {
     readonly attention: { readonly input: number; readonly key: number; readonly output: number };
@@ -55,15 +59,54 @@ export interface ModelConfig {
   readonly dtype: "f32" | "f16" | "bf16" | "quantized";
   readonly bosTokenId: number | undefined;
   readonly eosTokenIds: readonly number[];
+  /** Models whose tokens see those that come later, too: they take whole sequences and keep nothing of them. */
+  readonly encoder?: EncoderConfig;
+  /** A head that gives a score to each of some labels, in place of text. */
+  readonly classifier?: ClassifierConfig;
   /** False for a checkpoint without an output head: it gives embeddings, no text. */
   readonly hasHead?: false;
   /** How its embeddings are made, where the checkpoint says so. */
   readonly embedding?: EmbeddingConfig;
 }
 
+export interface EncoderConfig {
+  /** Types of tokens and positions that the model has embeddings for; 0: it has none. */
+  readonly numTypes: number;
+  readonly numPositions: number;
+  /** Of a text's first token. */
+  readonly firstPosition: number;
+  /** Biases of norms and of the classifier's first layer; absent: as the family has them. */
+  readonly normBias?: boolean;
+  readonly classifierBias?: boolean;
+}
+
+export interface ClassifierConfig {
+  /** By the column of their score. */
+  readonly labels: readonly string[];
+  readonly pooling: Pooling;
+  /** What makes probabilities of the scores. */
+  readonly activation: "sigmoid" | "softmax" | "identity";
+}
+
+/** A text's vector: its first token's hidden state, its last one's, the mean of all or the largest value of each column. */
+export type Pooling = "cls" | "last" | "mean" | "max";
+
+/** A linear layer behind the pooling. */
+export interface DenseLayer {
+  readonly name: string;
+  readonly rows: number;
+  readonly bias: boolean;
+  readonly activation: PlainActivation;
+}
+
 export interface EmbeddingConfig {
-  /** The mean of all tokens' hidden states, or the last one's. */
-  readonly pooling: "mean" | "last";
+  readonly pooling: Pooling;
+  /** Encoders alone. */
+  readonly dense?: readonly DenseLayer[];
+  /** Texts put before a text, by the name of its use. */
+  readonly prompts?: Readonly<Record<string, string>>;
+  /** The prompt of texts whose use is not said. */
+  readonly defaultPrompt?: string;
   /** Scaled to length 1. */
   readonly normalize: boolean;
   /** Lengths to which embeddings may be cut; absent: none. */
@@ -97,6 +140,8 @@ export interface StateSpaceConfig {
   readonly kind: "state_space";
   /** True for the layers without attention; one with it may have a state beside. */
   readonly layers: readonly boolean[];
+  /** What each layer is, where it is one block alone (Nemotron-H). */
+  readonly blocks?: readonly ("state_space" | "attention" | "mlp" | "experts")[];
   /** Tokens that the convolution of x, b and c sees. */
   readonly taps: number;
   readonly numGroups: number;

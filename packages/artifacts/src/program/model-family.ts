@@ -3,7 +3,7 @@ import type { LayerNames } from "../gguf/names.js";
 import type { GgufValues } from "../gguf/values.js";
 import type { GgufValue } from "../gguf/write-header.js";
 import type { ExpertNames } from "./mixture-of-experts.js";
-import type { ExpertsConfig, ModelConfig, RopeConfig } from "./model-config.js";
+import type { ExpertsConfig, ModelConfig, Pooling, RopeConfig } from "./model-config.js";
 import type { ModelPlan } from "./model-plan.js";
 import type { ProgramBuilder } from "./program-builder.js";
 
@@ -21,6 +21,10 @@ export interface ModelFamily {
   readonly biases: Readonly<Record<"qkv" | "output" | "mlp", boolean | "config">>;
   /** Whether a layer has a sliding window where `layer_types` is absent; absent for families without windows. */
   readonly hasWindow?: (layer: number, config: ConfigJson) => boolean;
+  /** Tokens of such a window, its own included, where that is not just what config.json says as `sliding_window`. */
+  readonly windowSize?: (config: ConfigJson, given: number | undefined) => number | undefined;
+  /** Of decoders: whether there are models of it whose tokens see those that come later, as `use_bidirectional_attention` says. */
+  readonly takesBothDirections?: boolean;
   /**
    * Settings of config.json that only some families have.
    * @throws OctavoError `artifact_invalid` or `artifact_unsupported`, naming `path`
@@ -28,12 +32,22 @@ export interface ModelFamily {
   readonly settings?: (path: string, config: ConfigJson, rope: RopeConfig) => Partial<ModelConfig>;
   /** Mixtures of experts alone. */
   readonly expertNames?: ExpertNames;
-  readonly gguf: GgufFamily;
+  /** Encoders alone. */
+  readonly encoder?: EncoderFamily;
+  /** Absent for families whose GGUF files are not read. */
+  readonly gguf?: GgufFamily;
   /** Records the program. Throws `artifact_invalid` when a tensor is missing or its shape is not what the configuration implies. */
   plan(builder: ProgramBuilder): ModelPlan;
 }
 
 export type ExpertRouting = Pick<ExpertsConfig, "scoring" | "hasSelectionBias" | "groups" | "weightScale">;
+
+interface EncoderFamily {
+  /** Before names of tensors in checkpoints that have a head, too. */
+  readonly tensorPrefix: string;
+  /** What the head that classifies reads. */
+  readonly classifierPooling: (config: ConfigJson) => Pooling;
+}
 
 /** What transformers' config class (configuration_*.py) assumes for a field that config.json leaves out. */
 export interface ConfigDefaults {
@@ -70,14 +84,19 @@ export interface ConfigDefaults {
     readonly sharedIntermediateSize?: number;
     /** Whether a token's weights add up to 1; `config` where `norm_topk_prob` decides. */
     readonly normalizeWeights: boolean | "config";
-    /** A model of the family may say that it has 0 of them, and be dense. */
-    readonly isOptional?: true;
+    /** Of families that have dense models too. */
+    readonly isAbsent?: (config: ConfigJson) => boolean;
+    /** Of the expert that every token goes to, where it is not given as such. */
+    readonly sharedSize?: (config: ConfigJson) => number;
     /** How experts are chosen, where it is not by a softmax alone. */
     readonly routing?: (config: ConfigJson) => ExpertRouting;
     /** Layers before the first with experts. */
     readonly numDenseLayers?: (config: ConfigJson) => number;
   };
 }
+
+/** A family with GGUF files. */
+export type GgufModelFamily = ModelFamily & { readonly gguf: GgufFamily };
 
 /** What every GGUF file says, before the settings of its architecture. */
 export type GgufBase = Omit<ModelConfig, "experts">;
@@ -86,6 +105,8 @@ export type GgufBase = Omit<ModelConfig, "experts">;
 export interface GgufFamily {
   /** `general.architecture`. Of families that share one, a file is the one's that recognises it, else the first's in the registry. */
   readonly architecture: string;
+  /** Others that the same reader serves. */
+  readonly otherArchitectures?: readonly string[];
   readonly recognises?: (values: GgufValues) => boolean;
   readonly layerNames: LayerNames;
   /** `interleaved` where the converter permutes the rows of q and k so that rotary pairs are neighbours (`LlamaModel.permute`). */

@@ -10,7 +10,9 @@ export function hasAttention({ recurrence }: ModelConfig, layer: number): boolea
   return recurrence?.layers[layer] !== true;
 }
 
+/** Layers of the cache. An encoder's all use one, since nothing is kept of a sequence. */
 export function numAttentionLayers(config: ModelConfig): number {
+  if (config.encoder !== undefined) return 1;
   return Array.from({ length: config.numLayers }, (_, layer) => layer).filter((layer) =>
     hasAttention(config, layer),
   ).length;
@@ -169,8 +171,8 @@ export function gatedDeltaNet(builder: ProgramBuilder): LayerMixer {
     const fused = `${name}.in_proj_qkvz.weight`;
     if (sizes.isByKeyHead && (builder.has(fused) || !builder.has(`${name}.in_proj_qkv.weight`))) {
       const values = valueWidth / numKeyHeads;
-      const rows = (...part: number[]): MatrixPlan =>
-        builder.rowsByRun(fused, [keyDim, keyDim, values, values], numKeyHeads, hiddenSize, part);
+      const runs = { count: numKeyHeads, sizes: [keyDim, keyDim, values, values] };
+      const rows = (...part: number[]): MatrixPlan => builder.rowsByRun(fused, runs, hiddenSize, part);
       builder.add({ op: "linear", in: input, weight: rows(0, 1, 2), out: projected });
       builder.add({ op: "linear", in: input, weight: rows(3), out: gate });
     } else {

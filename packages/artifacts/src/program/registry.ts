@@ -23,6 +23,10 @@ import { lfm2Family } from "../families/lfm2.js";
 import { lfm2MoeFamily } from "../families/lfm2-moe.js";
 import { graniteMoeHybridFamily } from "../families/granite-moe-hybrid.js";
 import { falconH1Family } from "../families/falcon-h1.js";
+import { nemotronHFamily } from "../families/nemotron-h.js";
+import { ernie45MoeFamily } from "../families/ernie4-5-moe.js";
+import { glm4MoeFamily } from "../families/glm4-moe.js";
+import { miniMaxM2Family } from "../families/minimax-m2.js";
 import { smolLm3Family } from "../families/smollm3.js";
 import { cohere2Family } from "../families/cohere2.js";
 import { ernie45Family } from "../families/ernie4-5.js";
@@ -32,6 +36,9 @@ import { graniteMoeSharedFamily } from "../families/granite-moe-shared.js";
 import { ministral3Family } from "../families/ministral3.js";
 import { olmo3Family } from "../families/olmo3.js";
 import { seedOssFamily } from "../families/seed-oss.js";
+import { bertFamily } from "../families/bert.js";
+import { modernBertFamily } from "../families/modernbert.js";
+import { robertaFamily, xlmRobertaFamily } from "../families/xlm-roberta.js";
 import type { ModelConfig } from "./model-config.js";
 import type { ModelFamily } from "./model-family.js";
 import type { ModelPlan } from "./model-plan.js";
@@ -55,6 +62,10 @@ export const modelFamilies: readonly ModelFamily[] = [
   lfm2MoeFamily,
   graniteMoeHybridFamily,
   falconH1Family,
+  nemotronHFamily,
+  glm4MoeFamily,
+  ernie45MoeFamily,
+  miniMaxM2Family,
   gemmaFamily,
   gemma2Family,
   gemma3Family,
@@ -72,6 +83,10 @@ export const modelFamilies: readonly ModelFamily[] = [
   glmFamily,
   glm4Family,
   graniteMoeSharedFamily,
+  bertFamily,
+  xlmRobertaFamily,
+  robertaFamily,
+  modernBertFamily,
 ];
 
 const byArchitecture: ReadonlyMap<string, ModelFamily> = new Map(

@@ -9,6 +9,7 @@ import { textPart, textTensorName } from "../config/container-config.js";
 import { readEmbeddingConfig } from "../config/embedding-config.js";
 import { readGenerationConfig } from "../config/generation-config.js";
 import type { ModelConfig } from "../program/model-config.js";
+import { modelFamily } from "../program/registry.js";
 import { readSafetensorsFolder } from "./safetensors-folder.js";
 import { storageOf } from "../checkpoint/tensor-storage.js";
 import { readTokenizerFolder } from "@octavo/text/tokenizer/read/tokenizer-folder";
@@ -28,14 +29,19 @@ export function openSafetensors(
     throw new OctavoError("artifact_not_found", `${folder}: holds neither a config.json nor a .gguf file`);
   }
   // Read before the weights, so that an unsupported model is reported as such.
-  readConfigJson(configPath, json, "bf16");
+  const asked = readConfigJson(configPath, json, "bf16");
   const all = readSafetensorsFolder(folder);
   if (all === undefined) throw noWeights(folder, files);
   const { container } = textPart(json) ?? {};
-  const stored = container === undefined ? withPrefix(all) : textTensors(all);
+  const modules = readEmbeddingConfig(folder, json, asked);
+  const own = container === undefined ? named(all, asked) : textTensors(all);
+  const stored = new Map([
+    ...own,
+    ...(modules?.tensors ?? []).map((tensor) => [tensor.name, tensor] as const),
+  ]);
   const tensors = readTensors(stored, folder, readQuantizationConfig(folder, configPath, json), quantization);
   const config = withoutHead(readConfigJson(configPath, json, storageOf(tensors.values())), json, tensors);
-  const embedding = readEmbeddingConfig(folder, json);
+  const embedding = modules?.embedding;
   const generation = readGenerationConfig(join(folder, "generation_config.json"));
   const tokenizer = readTokenizerFolder(folder);
   const ends = [...config.eosTokenIds, ...generation.eosTokenIds, ...tokenizerEndId(tokenizer)];
@@ -49,24 +55,61 @@ export function openSafetensors(
     tensors,
     tokenizer,
     ...(container !== undefined && {
-      container: { name: container, skippedTensors: all.size - stored.size },
+      container: { name: container, skippedTensors: all.size - own.size },
     }),
   };
 }
 
+/** Nemotron-H's checkpoints keep the names of the state-space models before it. */
+const backboneNames: readonly (readonly [string, string])[] = [
+  ["backbone.embeddings.", "model.embed_tokens."],
+  ["backbone.norm_f.", "model.norm."],
+  ["backbone.", "model."],
+];
+
+function withoutBackbone(all: ReadonlyMap<string, StoredTensor>): ReadonlyMap<string, StoredTensor> {
+  if (!all.has("backbone.embeddings.weight")) return all;
+  return renamed(all, (name) => {
+    const [from, to] = backboneNames.find(([prefix]) => name.startsWith(prefix)) ?? ["", ""];
+    return `${to}${name.slice(from.length)}`;
+  });
+}
+
 /** Tensors of the layers alone, as models without a head save them, under the names that they have below one. */
 function withPrefix(all: ReadonlyMap<string, StoredTensor>): ReadonlyMap<string, StoredTensor> {
-  if (!all.has("embed_tokens.weight")) return all;
+  return all.has("embed_tokens.weight") ? renamed(all, (name) => `model.${name}`) : all;
+}
+
+/** Tensors under the names of the family's program. Encoders' have none of the prefix that they get below a head. */
+function named(
+  all: ReadonlyMap<string, StoredTensor>,
+  { architecture }: ModelConfig,
+): ReadonlyMap<string, StoredTensor> {
+  const { encoder } = modelFamily(architecture);
+  if (encoder === undefined) return withPrefix(withoutBackbone(all));
+  return renamed(all, (name) =>
+    (name.startsWith(encoder.tensorPrefix) ? name.slice(encoder.tensorPrefix.length) : name)
+      // Of TensorFlow's checkpoints, from which BERT's were made.
+      .replace(/\.LayerNorm\.gamma$/, ".LayerNorm.weight")
+      .replace(/\.LayerNorm\.beta$/, ".LayerNorm.bias"),
+  );
+}
+
+function renamed(
+  all: ReadonlyMap<string, StoredTensor>,
+  rename: (name: string) => string,
+): ReadonlyMap<string, StoredTensor> {
   return new Map(
-    Array.from(all.values(), (tensor) => [
-      `model.${tensor.name}`,
-      { ...tensor, name: `model.${tensor.name}` },
-    ]),
+    Array.from(all.values(), (tensor) => {
+      const name = rename(tensor.name);
+      return [name, { ...tensor, name }];
+    }),
   );
 }
 
 /** A model saved without its head has the embedding in its place, which nothing reads: text is refused. */
 function withoutHead(config: ModelConfig, json: unknown, tensors: Checkpoint["tensors"]): ModelConfig {
+  if (config.hasHead === false) return config;
   const [name] = (json as { architectures?: readonly string[] | null }).architectures ?? [];
   if (name?.endsWith("Model") !== true || config.tieWordEmbeddings || tensors.has("lm_head.weight"))
     return config;

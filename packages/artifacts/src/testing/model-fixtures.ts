@@ -119,6 +119,35 @@ interface EmbeddingFixture {
   readonly path: string;
   readonly texts: readonly string[];
   readonly embeddings: readonly (readonly number[])[];
+  /** The texts' embeddings under each prompt, of models that have prompts. */
+  readonly prompted?: Readonly<Record<string, readonly (readonly number[])[]>>;
+}
+
+/** What a tiny model with a head that classifies gives; written by tools/oracle/make-encoder-fixtures.py. */
+interface RerankerFixture {
+  readonly name: string;
+  readonly path: string;
+  readonly pairs: readonly (readonly [query: string, text: string])[];
+  readonly ids: readonly (readonly number[])[];
+  readonly logits: readonly (readonly number[])[];
+  /** CrossEncoder's; null for heads of several labels. */
+  readonly scores: readonly number[] | null;
+  readonly texts: readonly string[];
+  readonly textLogits: readonly (readonly number[])[];
+}
+
+export function readRerankerFixtures(): RerankerFixture[] {
+  const folder = join(fixtures, "rerankers");
+  return readdirSync(folder)
+    .filter((file) => file.endsWith(".json"))
+    .map((file) => {
+      const name = basename(file, ".json");
+      const expected = JSON.parse(readFileSync(join(folder, file), "utf8")) as Omit<
+        RerankerFixture,
+        "name" | "path"
+      >;
+      return { ...expected, name, path: join(folder, name) };
+    });
 }
 
 export function readEmbeddingFixtures(): EmbeddingFixture[] {
@@ -129,7 +158,7 @@ export function readEmbeddingFixtures(): EmbeddingFixture[] {
       const name = basename(file, ".json");
       const expected = JSON.parse(readFileSync(join(folder, file), "utf8")) as Pick<
         EmbeddingFixture,
-        "texts" | "embeddings"
+        "texts" | "embeddings" | "prompted"
       >;
       return { ...expected, name, path: join(folder, name) };
     });

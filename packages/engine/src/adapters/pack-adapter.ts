@@ -28,8 +28,9 @@ export interface AdapterTarget {
 
 /** `AdapterTarget.interleavedHeadDim` of a checkpoint. */
 export function interleavedHeadDimOf({ format, config }: Checkpoint): number | undefined {
-  const { ropeLayout, isInterleavedAsTrained = false } = modelFamily(config.architecture).gguf;
-  const isPermuted = format === "gguf" && ropeLayout === "interleaved" && !isInterleavedAsTrained;
+  const { gguf } = modelFamily(config.architecture);
+  const isPermuted =
+    format === "gguf" && gguf?.ropeLayout === "interleaved" && gguf.isInterleavedAsTrained !== true;
   return isPermuted ? config.headDim : undefined;
 }
 

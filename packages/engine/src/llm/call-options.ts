@@ -1,3 +1,4 @@
+import type { Pooling } from "@octavo/artifacts/program/model-config";
 import type { Deadlines } from "../api.js";
 import type { ToolInput } from "../chat/tool.js";
 import type { SamplingInput } from "../sampling/resolve-sampling-params.js";
@@ -54,8 +55,13 @@ export interface ObjectResult<T> extends GenerationResult {
 export type Conversation = readonly TemplateMessage[];
 
 export interface EmbedOptions {
-  /** `last` takes the last token's hidden state, `mean` the mean of all; default what the checkpoint's modules say, else `last`. */
-  readonly pooling?: "mean" | "last" | undefined;
+  /**
+   * `cls` takes the first token's hidden state, `last` the last one's, `mean` the mean of all and `max` the largest value of each column;
+   * default what the checkpoint's modules say, else `mean` for encoders and `last` for decoders.
+   */
+  readonly pooling?: Pooling | undefined;
+  /** Name of the checkpoint's prompt that is put before each text; default the one that it says, if any. */
+  readonly promptName?: string | undefined;
   /** Scale to length 1; default what the checkpoint's modules say, else true. */
   readonly normalize?: boolean | undefined;
   /** As for `generate`. */

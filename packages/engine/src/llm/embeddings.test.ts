@@ -56,7 +56,12 @@ describe("embeddings as sentence-transformers makes them", () => {
   });
 
   const refusals: readonly (readonly [file: string, content: unknown, code: string, message: RegExp])[] = [
-    ["1_Pooling/config.json", { pooling_mode_cls_token: true }, "artifact_unsupported", /pools by cls_token/],
+    [
+      "1_Pooling/config.json",
+      { pooling_mode_cls_token: true, pooling_mode_max_tokens: true },
+      "artifact_unsupported",
+      /pools by cls_token and max_tokens/,
+    ],
     ["1_Pooling/config.json", { pooling_mode: "weightedmean" }, "artifact_unsupported", /weightedmean/],
     [
       "modules.json",
@@ -67,11 +72,11 @@ describe("embeddings as sentence-transformers makes them", () => {
     ["modules.json", [{ type: 7 }], "artifact_invalid", /modules\.json/],
     [
       "config.json",
-      { architectures: ["Gemma3TextModel"], use_bidirectional_attention: true },
+      { architectures: ["Gemma2Model"], use_bidirectional_attention: true },
       "artifact_unsupported",
       /both directions/,
     ],
-    ["config.json", { architectures: ["BertModel"] }, "artifact_unsupported", /"BertModel"/],
+    ["config.json", { architectures: ["T5EncoderModel"] }, "artifact_unsupported", /"T5EncoderModel"/],
   ];
   for (const [file, content, code, message] of refusals) {
     test(`${file} with ${JSON.stringify(content)} is refused`, async () => {

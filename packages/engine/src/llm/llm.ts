@@ -27,6 +27,7 @@ import type {
 } from "./call-options.js";
 import { checkCallOptions, generateOptionsOf } from "./option-names.js";
 import type { LoadOptions } from "./load-options.js";
+import { promptOf } from "./embedding-prompt.js";
 
 /**
  * A model in memory with the engine that runs it. Concurrent requests are batched.
@@ -266,11 +267,14 @@ export class LLM implements LanguageModel {
   }
 
   async #embedOne(text: Prompt, options: EmbedOptions): Promise<Float32Array> {
-    const { pooling: declared = "last", normalize: isNormalized = true } = this.config.embedding ?? {};
-    const { pooling = declared, normalize = isNormalized, signal } = options;
+    const { encoder, embedding, classifier } = this.config;
+    if (classifier !== undefined) throw noEmbeddings(this.name);
+    const declared = embedding?.pooling ?? (encoder === undefined ? "last" : "mean");
+    const { pooling = declared, normalize = embedding?.normalize ?? true, signal } = options;
     const adapter = this.#adapter(options.adapter);
-    const promptTokens = await this.#tokens(text, true, signal);
-    const { embedding } = await this.engine.embed(
+    const prompted = typeof text === "string" ? promptOf(embedding, options.promptName) + text : text;
+    const promptTokens = await this.#tokens(prompted, true, signal);
+    const { embedding: vector } = await this.engine.embed(
       {
         kind: "embed",
         requestId: randomUUID(),
@@ -282,7 +286,7 @@ export class LLM implements LanguageModel {
       },
       signal,
     );
-    return embedding;
+    return vector;
   }
 
   async #tokens(
@@ -337,6 +341,16 @@ export class LLM implements LanguageModel {
     await this.#parts.saved;
     for (const part of this.#parts.owned) part[Symbol.dispose]();
   }
+}
+
+function noEmbeddings(name: string): OctavoError {
+  return new OctavoError(
+    "invalid_request",
+    `${name} scores texts: it has a head that classifies, and gives no embeddings.`,
+    {
+      param: "model",
+    },
+  );
 }
 
 function isPrompt(prompts: Prompt | readonly Prompt[]): prompts is Prompt {

@@ -32,6 +32,7 @@ import { schedulingOptions } from "../options/scheduling-options.js";
 import type { SpeculationOptions } from "../speculation/speculation.js";
 import { resolveSpeculativeConfig } from "../speculation/speculative-config.js";
 import type { ModelTemplates } from "./templates.js";
+import { encoderOptions, sequencesOfStep } from "./whole-sequences.js";
 
 /** A loaded model's parts. Dispose the engine, then `owned` in order. */
 export interface LoadedParts {
@@ -57,11 +58,13 @@ export interface LoadedParts {
 
 /** Downloads what is missing, opens, packs, compiles and starts. On failure, everything made so far is disposed. */
 export async function loadParts(model: string, asked: LoadOptions): Promise<LoadedParts> {
-  const options = resolveLoadOptions(asked);
-  const speculative = options.speculativeConfig && resolveSpeculativeConfig(options.speculativeConfig);
-  checkLoraOptions(options);
-  const corruptor = await corruptorOf(options);
-  const checkpoint = await openModel(model, options);
+  const resolved = resolveLoadOptions(asked);
+  const speculative = resolved.speculativeConfig && resolveSpeculativeConfig(resolved.speculativeConfig);
+  checkLoraOptions(resolved);
+  const corruptor = await corruptorOf(resolved);
+  const checkpoint = await openModel(model, resolved);
+  const isEncoder = checkpoint.config.encoder !== undefined;
+  const options = isEncoder ? encoderOptions(resolved, asked, checkpoint.config) : resolved;
   const adapterPaths = await resolveAdapters(options);
   const drafting = speculative && (await import("./load-speculation.js"));
   const draft =
@@ -288,7 +291,7 @@ function planSizes(
   const plan = planMemory({
     config: dtype === "auto" || config.dtype === "quantized" ? config : { ...config, dtype },
     blockSize,
-    maxNumSeqs,
+    maxNumSeqs: config.encoder === undefined ? maxNumSeqs : sequencesOfStep(options),
     maxModelLen: options.maxModelLen,
     kvCacheDtype: options.kvCacheDtype,
     kvCacheMemoryBytes: options.kvCacheMemoryBytes ?? shareBytes,
@@ -330,6 +333,8 @@ function engineOptionsOf(parts: EngineParts, options: ResolvedLoadOptions): Engi
     tokenizer,
     vocabSize: config.vocabSize,
     hiddenSize: config.hiddenSize,
+    rowSize: config.classifier?.labels.length ?? config.embedding?.dense?.at(-1)?.rows,
+    poolsRows: config.encoder !== undefined,
     hasHead: config.hasHead ?? true,
     eosTokenIds: config.eosTokenIds,
     kv: sizes.kv,

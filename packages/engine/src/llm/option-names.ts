@@ -54,6 +54,7 @@ const chatNames: Readonly<Record<keyof ChatOptions, true>> = {
 
 const embedNames: Readonly<Record<keyof EmbedOptions, true>> = {
   pooling: true,
+  promptName: true,
   normalize: true,
   adapter: true,
   signal: true,

@@ -136,6 +136,10 @@ export abstract class ActiveRequest implements SequenceGroup, ObservedRequest, S
     end: number,
     nowMs: number,
   ): boolean;
+  /** Where tokens of type 1 begin, if any are. */
+  get secondFrom(): number | undefined {
+    return undefined;
+  }
   /** Frees what `prepare` created. */
   abstract release(sequence: Sequence): void;
   /** Hands new events to the reader. */

@@ -24,6 +24,8 @@ export interface PlannedState {
 /** The request of a planned sequence. */
 export interface PlannedRequest<S> {
   readonly adapter?: { readonly handle: Adapter } | undefined;
+  /** Where tokens of type 1 begin; undefined: all are of type 0. */
+  readonly secondFrom?: number | undefined;
   addRows(sequence: S, rows: RowSink): void;
 }
 
@@ -33,6 +35,7 @@ export class StepPlanBuilder implements RowSink {
   readonly #wantLogits: boolean;
   readonly #tokenIds: Int32Array;
   readonly #positions: Int32Array;
+  readonly #tokenTypes: Int32Array;
   readonly #slots: Int32Array;
   readonly #queryStarts: Int32Array;
   readonly #contextLengths: Int32Array;
@@ -50,6 +53,7 @@ export class StepPlanBuilder implements RowSink {
     this.#wantLogits = wantLogits;
     this.#tokenIds = new Int32Array(maxNumBatchedTokens);
     this.#positions = new Int32Array(maxNumBatchedTokens);
+    this.#tokenTypes = new Int32Array(maxNumBatchedTokens);
     this.#slots = new Int32Array(maxNumBatchedTokens);
     this.#outputTokens = new Int32Array(maxNumBatchedTokens);
     this.#queryStarts = new Int32Array(maxNumSeqs + 1);
@@ -66,6 +70,7 @@ export class StepPlanBuilder implements RowSink {
     this.#outputs.length = 0;
     this.#adapters.length = 0;
     let isAdapted = false;
+    let hasTypes = false;
     this.rowStarts.length = 0;
     let numTokens = 0;
     let numBlocks = 0;
@@ -92,12 +97,15 @@ export class StepPlanBuilder implements RowSink {
       request.addRows(sequence, this);
       this.#adapters.push(request.adapter?.handle);
       isAdapted ||= request.adapter !== undefined;
+      const { secondFrom = Number.POSITIVE_INFINITY } = request;
+      hasTypes ||= request.secondFrom !== undefined;
 
       for (let position = numComputed; position < end; position += 1) {
         const block = blocks[Math.floor(position / this.#blockSize)] ?? 0;
         const token = position < endOfTokens ? tokens[position] : draft.values[position - endOfTokens];
         this.#tokenIds[numTokens] = token ?? 0;
         this.#positions[numTokens] = position;
+        this.#tokenTypes[numTokens] = position < secondFrom ? 0 : 1;
         this.#slots[numTokens] = block * this.#blockSize + (position % this.#blockSize);
         numTokens += 1;
       }
@@ -110,6 +118,7 @@ export class StepPlanBuilder implements RowSink {
       numSequences: sequences.length,
       tokenIds: this.#tokenIds,
       positions: this.#positions,
+      ...(hasTypes && { tokenTypes: this.#tokenTypes }),
       slots: this.#slots,
       queryStarts: this.#queryStarts,
       contextLengths: this.#contextLengths,

@@ -189,7 +189,7 @@ class ProgramChecker {
 
   #checkLookUp({ of, offset = 0, weight }: Extract<Op, { op: "embedding" }>): void {
     const index = of ?? "token";
-    if (!Object.hasOwn(this.#looksUp, index)) this.#fail(`looks up by ${String(index)}`);
+    if (!Object.hasOwn(this.#looksUp, index)) this.#fail(`looks up by ${index}`);
     if (!Number.isInteger(offset) || offset < 0 || offset >= weight.rows)
       this.#fail(`has the offset ${offset} into ${weight.rows} rows`);
     this.#looksUp[index] = Math.min(this.#looksUp[index], weight.rows - offset);

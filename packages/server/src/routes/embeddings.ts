@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { ModelConfig } from "@octavo/engine";
 import type {
+  ClassifyRequest,
   EmbeddingList,
   EmbeddingsRequest,
   PoolingList,
@@ -107,10 +108,10 @@ interface Prompts {
 }
 
 /** The inputs as they are, or the conversation as the model's template lays it out. */
-async function promptsOf(
+export async function promptsOf(
   service: Service,
   context: RequestContext,
-  request: EmbeddingsRequest,
+  request: EmbeddingsRequest | ClassifyRequest,
 ): Promise<Prompts> {
   const { input, messages } = request;
   if (!messages) {
@@ -130,7 +131,9 @@ function normalizes({ normalize, use_activation: activates }: EmbeddingsRequest)
 }
 
 /** How many columns of each embedding are asked for; the model says which numbers make sense. */
-function dimensionsOf({ dimensions }: EmbeddingsRequest, { hiddenSize, embedding }: ModelConfig): number {
+function dimensionsOf({ dimensions }: EmbeddingsRequest, config: ModelConfig): number {
+  const { embedding } = config;
+  const hiddenSize = embedding?.dense?.at(-1)?.rows ?? config.hiddenSize;
   if (dimensions === undefined || dimensions === null || dimensions === hiddenSize) return hiddenSize;
   const { dimensions: allowed } = embedding ?? {};
   if (allowed === undefined) {

@@ -47,7 +47,9 @@ export function endpointWithBody<Path extends string, Schema extends z.ZodObject
     ids: undefined,
     serve: async (service, context) => {
       precondition?.(service);
-      await handle(service, context, await service.readRequest(context, row.request));
+      const request = await service.readRequest(context, row.request);
+      if (row.span === "chat" || row.span === "text_completion") service.checkGivesText();
+      await handle(service, context, request);
     },
   };
 }

@@ -10,13 +10,15 @@ import {
   type ScoreRequest,
   type ScoringUsage,
 } from "@octavo/protocol";
-import { type EmbeddedInput, embedInputs } from "../generation/embed-inputs.js";
+import { type NamedText, scorePairs } from "../generation/classify-inputs.js";
+import { embedInputs } from "../generation/embed-inputs.js";
+import type { PooledVector } from "../generation/run-pooling.js";
 import type { RequestContext } from "../http/request-context.js";
 import { sendJson } from "../http/respond.js";
-import { nowSeconds, type Service } from "../service.js";
+import { nowSeconds, type ServedModel, type Service } from "../service.js";
 import { invalidField } from "@octavo/protocol/refusal";
 
-/** The cosine of the two texts' embeddings, since these models have no head that scores pairs. */
+/** The score of the model's head, or of models without one the cosine of the two texts' embeddings. */
 export async function handleScore(
   service: Service,
   context: RequestContext,
@@ -32,30 +34,21 @@ export async function handleScore(
   }
   const fieldOf = (index: number): string =>
     index < left.length ? nameOf(pair[0], index) : nameOf(pair[1], index - left.length);
-  const vectors = await embedInputs(
-    service,
-    context,
-    served,
-    [...left, ...right].map(asInput),
-    request,
-    fieldOf,
-  );
+  const named = [...left, ...right].map((text, index) => ({ text, field: fieldOf(index) }));
+  const pairs = right.map((_, index) => [left.length === 1 ? 0 : index, left.length + index] as const);
+  const { scores, vectors } = await scoresOf(service, context, served, named, pairs, request);
   const answer: ScoreList = {
     id: `score-${request.request_id ?? randomUUID()}`,
     object: "list",
     created: nowSeconds(),
     model: served.name,
-    data: right.map((_, index) => ({
-      index,
-      object: "score",
-      score: cosine(vectors[left.length === 1 ? 0 : index], vectors[left.length + index]),
-    })),
+    data: scores.map((score, index) => ({ index, object: "score", score })),
     usage: usageOf(vectors),
   };
   sendJson(context.response, 200, answer);
 }
 
-/** Ranks documents by the cosine of their embedding with the query's. */
+/** Ranks documents by their scores with the query. */
 export async function handleRerank(
   service: Service,
   context: RequestContext,
@@ -65,16 +58,11 @@ export async function handleRerank(
   const { query } = request;
   const documents = request.documents.map((item) => (typeof item === "string" ? item : item.text));
   const fieldOf = (index: number): string => (index === 0 ? "query" : `documents[${index - 1}]`);
-  const vectors = await embedInputs(
-    service,
-    context,
-    served,
-    [query, ...documents].map(asInput),
-    request,
-    fieldOf,
-  );
+  const named = [query, ...documents].map((text, index) => ({ text, field: fieldOf(index) }));
+  const pairs = documents.map((_, index) => [0, index + 1] as const);
+  const { scores, vectors } = await scoresOf(service, context, served, named, pairs, request);
   const ranked = documents
-    .map((text, index) => ({ index, text, relevance_score: cosine(vectors[0], vectors[index + 1]) }))
+    .map((text, index) => ({ index, text, relevance_score: scores[index] ?? 0 }))
     .toSorted((a, b) => b.relevance_score - a.relevance_score);
   const count = request.top_n ? request.top_n : ranked.length;
   const answer: RerankList = {
@@ -90,6 +78,42 @@ export async function handleRerank(
   sendJson(context.response, 200, answer);
 }
 
+interface Scores {
+  /** By pair. */
+  readonly scores: readonly number[];
+  readonly vectors: readonly PooledVector[];
+}
+
+/** Scores of pairs of the texts, by their indices. */
+async function scoresOf(
+  service: Service,
+  context: RequestContext,
+  served: ServedModel,
+  texts: readonly NamedText[],
+  pairs: readonly (readonly [number, number])[],
+  request: ScoreRequest | RerankRequest,
+): Promise<Scores> {
+  const { classifier } = service.model.config;
+  if (classifier !== undefined) {
+    const named = pairs.flatMap(([left, right]) => {
+      const [a, b] = [texts[left], texts[right]];
+      return a === undefined || b === undefined ? [] : [[a, b] as const];
+    });
+    const vectors = await scorePairs(service, context, served, classifier, named, request);
+    return { scores: vectors.map(({ embedding }) => embedding[0] ?? Number.NaN), vectors };
+  }
+  const inputs = texts.map(({ text }) => asInput(text));
+  const vectors = await embedInputs(
+    service,
+    context,
+    served,
+    inputs,
+    { ...request, normalize: true },
+    (index) => texts[index]?.field ?? "",
+  );
+  return { scores: pairs.map(([left, right]) => cosine(vectors[left], vectors[right])), vectors };
+}
+
 function listOf(texts: string | readonly string[]): readonly string[] {
   return typeof texts === "string" ? [texts] : texts;
 }
@@ -103,12 +127,12 @@ function asInput(text: string): PromptInput {
 }
 
 /** The inner product, as the vectors have length 1. */
-function cosine(a: EmbeddedInput | undefined, b: EmbeddedInput | undefined): number {
+function cosine(a: PooledVector | undefined, b: PooledVector | undefined): number {
   if (a === undefined || b === undefined) throw new OctavoError("internal_error", "an embedding is missing");
   return a.embedding.reduce((sum, value, at) => sum + value * (b.embedding[at] ?? 0), 0);
 }
 
-function usageOf(vectors: readonly EmbeddedInput[]): ScoringUsage {
+function usageOf(vectors: readonly PooledVector[]): ScoringUsage {
   const tokens = vectors.reduce((total, { usage }) => total + usage.promptTokens, 0);
   return { prompt_tokens: tokens, total_tokens: tokens };
 }

@@ -1,8 +1,8 @@
-import { OctavoError, poolingRequest } from "@octavo/protocol";
-import { invalidField } from "@octavo/protocol/refusal";
+import { classifyRequest, OctavoError, poolingRequest } from "@octavo/protocol";
 import type { RequestContext } from "../http/request-context.js";
 import { sendJson } from "../http/respond.js";
 import type { Service } from "../service.js";
+import { handleClassify } from "./classify.js";
 import { handlePooling } from "./embeddings.js";
 import { type Endpoint, endpoint, endpointWithBody } from "./endpoint.js";
 
@@ -18,17 +18,16 @@ export const vllmEndpoints: readonly Endpoint[] = [
     request: poolingRequest,
     handle: handlePooling,
   }),
-  endpoint({
+  endpointWithBody({
     method: "POST",
     path: "/classify",
     aliases: ["/v1/classify"],
     access: "tenant",
     span: "none",
     answer: "json",
-    summary: "Refused: these models have no head that classifies.",
-    handle: ({ modelNames: [name] }) => {
-      throw invalidField("model", `${JSON.stringify(name)} has no head that classifies; use /v1/embeddings`);
-    },
+    summary: "Probabilities of labels, from models with a head that classifies.",
+    request: classifyRequest,
+    handle: handleClassify,
   }),
   endpoint({
     method: "GET",

@@ -40,6 +40,7 @@ export const vllmFields: Readonly<Record<string, readonly string[]>> = {
   "/v1/messages/count_tokens": words("model messages system tool_choice tools chat_template_kwargs"),
   "/v1/embeddings": words(`${pooling} ${encoding} ${template} input`),
   "/pooling": words(`${pooling} ${encoding} ${template} input task data`),
+  "/classify": words(`${pooling} ${template} input`),
   "/score": words(`${pooling} text_1 text_2 data_1 data_2 queries documents items`),
   "/rerank": words(`${pooling} query documents top_n`),
   "/tokenize": words(`${template} prompt model return_token_strs tools`),

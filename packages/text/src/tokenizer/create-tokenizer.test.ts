@@ -48,14 +48,14 @@ describe("createTokenizer on hostile files", () => {
 
   it("names models and steps that are not supported", () => {
     refused(
-      { model: { type: "WordPiece", vocab: {} } },
+      { model: { type: "WordLevel", vocab: {} } },
       "artifact_unsupported",
-      /model\.type is "WordPiece"; supported are BPE, Unigram/,
+      /model\.type is "WordLevel"; supported are BPE, Unigram, WordPiece/,
     );
     refused(
-      tinyWith({}, { normalizer: { type: "BertNormalizer" } }),
+      tinyWith({}, { normalizer: { type: "Nmt" } }),
       "artifact_unsupported",
-      /normalizer\.type is "BertNormalizer"/,
+      /normalizer\.type is "Nmt"/,
     );
     refused(
       tinyWith({}, { pre_tokenizer: { type: "UnicodeScripts" } }),

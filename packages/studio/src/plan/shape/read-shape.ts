@@ -92,8 +92,8 @@ export function shapeOfConfig(config: ModelConfig): ModelShape {
           vectorElements += shape.reduce((product, size) => product * size, copies);
           continue;
         }
-        const place = ggufPlace(name, family.gguf.layerNames)?.name ?? name;
-        const [, layer, kind = place] = /^blk\.(\d+)\.(.+)$/.exec(place) ?? [];
+        const place = (family.gguf && ggufPlace(name, family.gguf.layerNames)?.name) ?? name;
+        const [, layer, kind = place] = /^(?:blk|encoder\.layer|layers)\.(\d+)\.(.+)$/.exec(place) ?? [];
         const number = layer === undefined ? undefined : Number(layer);
         matrices.push({ kind, layer: number, rows, cols, copies, isRouted });
       }
@@ -106,9 +106,11 @@ export function shapeOfConfig(config: ModelConfig): ModelShape {
       add([op.selectionBias], 1, false);
     } else add(op, 1, false);
     if (op.op !== "attention") continue;
+    // An encoder's layers take turns in the cache.
+    const isKept = config.encoder === undefined || attention.length === 0;
     attention.push({
-      kvElements: 2 * op.numKvHeads * op.headDim,
-      kvVectors: 2 * op.numKvHeads,
+      kvElements: isKept ? 2 * op.numKvHeads * op.headDim : 0,
+      kvVectors: isKept ? 2 * op.numKvHeads : 0,
       flopsPerContextToken: 4 * op.numHeads * op.headDim,
       window: op.slidingWindow,
     });

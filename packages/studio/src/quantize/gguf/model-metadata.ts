@@ -63,7 +63,7 @@ export function describeGguf(
   const { factors: ropeFactors } = rope;
   const read = readGgufToBe({ path, metadata, tensors, ropeFactors });
   refuseWhatIsLost(path, kind, config, read.config);
-  const { layerNames, ropeLayout, isInterleavedAsTrained = false } = read.family.gguf;
+  const { layerNames, ropeLayout, isInterleavedAsTrained = false } = family;
   const interleavesRotary = ropeLayout === "interleaved" && !isInterleavedAsTrained;
   return { metadata, layerNames, interleavesRotary, ropeFactors };
 }
@@ -96,16 +96,16 @@ function expertMetadata({ experts }: ModelConfig): Record<string, GgufValue> {
  */
 export function writtenForm({ path, config, tensors }: Checkpoint): GgufFamily {
   const { gguf } = modelFamily(config.architecture);
-  const { architecture, writing } = gguf;
-  if (writing === undefined) {
-    const known = modelFamilies.flatMap((family) => (family.gguf.writing ? [family.architecture] : []));
+  const writing = gguf?.writing;
+  if (gguf === undefined || writing === undefined) {
+    const known = modelFamilies.flatMap((family) => (family.gguf?.writing ? [family.architecture] : []));
     throw artifactUnsupported(
       path,
       `is a ${config.architecture}; GGUF files are written for ${known.join(", ")}`,
     );
   }
   const refuse = (problem: string): never => {
-    throw artifactUnsupported(path, `${problem}, which llama.cpp's ${architecture} models cannot have`);
+    throw artifactUnsupported(path, `${problem}, which llama.cpp's ${gguf.architecture} models cannot have`);
   };
   if (writing.head === "own" && config.tieWordEmbeddings) refuse("has the embedding for an output head");
   if (writing.head === "embedding" && !config.tieWordEmbeddings) refuse("has an output head of its own");
