@@ -1,5 +1,18 @@
-import type { BufferRef, Op, PlainActivation } from "../backend.js";
+import type { Activation, BufferRef, Op, PlainActivation } from "../backend.js";
 import type { Span } from "./span.js";
+
+/** In the order of the kernels. */
+export const activations: readonly string[] = [
+  "silu",
+  "gelu",
+  "gelu_tanh",
+  "clamped_swiglu",
+  "sigmoid",
+  "identity",
+  "relu_squared",
+  "tanh",
+  "relu",
+] satisfies Activation[];
 
 export const plainActivations: readonly string[] = [
   "silu",
