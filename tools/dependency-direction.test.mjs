@@ -19,7 +19,7 @@ const allowed = {
   tracing: ["protocol"],
   server: ["protocol", "text", "kernels", "artifacts", "engine", "tracing"],
   gateway: ["protocol", "statistics", "text", "tracing"],
-  cluster: ["protocol", "tracing", "gateway"],
+  cluster: ["protocol", "statistics", "engine", "tracing", "gateway"],
   evals: ["protocol", "statistics", "text", "report"],
   optimize: ["protocol", "statistics", "evals"],
   studio: ["protocol", "statistics", "report", "text", "kernels", "artifacts", "engine"],

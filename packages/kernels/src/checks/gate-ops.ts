@@ -1,16 +1,20 @@
-import type { BufferRef, Op, PlainActivation } from "../backend.js";
+import type { Activation, BufferRef, Op } from "../backend.js";
 import type { Span } from "./span.js";
 
-export const plainActivations: readonly string[] = [
+/** In the order of the C++ enumeration. */
+export const activations: readonly string[] = [
   "silu",
   "gelu",
   "gelu_tanh",
+  "clamped_swiglu",
   "sigmoid",
   "identity",
   "relu_squared",
   "tanh",
   "relu",
-] satisfies PlainActivation[];
+] satisfies Activation[];
+/** All that take one value: `clamped_swiglu` takes two. */
+export const plainActivations = activations.filter((activation) => activation !== "clamped_swiglu");
 
 /** How a check reads and writes a program's buffers, and how it fails. */
 export interface OpChecker {

@@ -1,8 +1,8 @@
 import { checkExpert, checkRouting } from "./experts.js";
 import { OctavoError } from "@octavo/protocol/errors";
-import type { Activation, BufferRef, Matrix, Op, ProgramSpec } from "../backend.js";
+import type { BufferRef, Matrix, Op, ProgramSpec } from "../backend.js";
 import { stateWidths } from "../state-widths.js";
-import { checkGate, checkSplit, type OpChecker, plainActivations } from "./gate-ops.js";
+import { checkGate, checkSplit, type OpChecker, activations, plainActivations } from "./gate-ops.js";
 import { checkRecurrentOp, type StateNeed } from "./recurrent-ops.js";
 import { type Span, spanOf } from "./span.js";
 
@@ -31,8 +31,6 @@ export interface CheckedProgram {
 }
 
 const mostSites = 65_535;
-
-export const activations: readonly string[] = [...plainActivations, "clamped_swiglu" satisfies Activation];
 
 /**
  * Refuses programs whose shapes do not fit, that read what nothing wrote, or that need the step's tokens after `gather`.

@@ -1,4 +1,4 @@
-import { activations } from "../checks/program.js";
+import { activations } from "../checks/gate-ops.js";
 import { kvDtypes } from "../kv-bytes.js";
 import { type WeightType, weightTypes } from "../weights.js";
 import { kernelKinds, kernelPaths } from "./kernel-paths.js";
