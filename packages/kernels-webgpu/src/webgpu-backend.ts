@@ -198,9 +198,8 @@ class WebGpuBackend implements Backend {
     try {
       const data = await this.#gpu.read(staging, bytes);
       this.#gpu.check();
-      const hiddenSize = checked.spec.head.weight.cols;
       return {
-        rows: finisher.finish(data, checked.vocabSize, hiddenSize),
+        rows: finisher.finish(data, checked.vocabSize, checked.hiddenSize),
         computeMs: performance.now() - started,
       };
     } finally {

@@ -30,7 +30,8 @@ export class Arena {
   };
   readonly #places: readonly ArenaPlace[];
 
-  constructor({ buffers, ops, head, maxTokens }: ProgramSpec, mostBytes: number) {
+  constructor({ buffers, ops, hidden, head, maxTokens }: ProgramSpec, mostBytes: number) {
+    const vocab = head?.weight.rows ?? 0;
     let end = 0;
     const place = (width: number, rows: number): ArenaPlace => {
       const at = end;
@@ -39,7 +40,7 @@ export class Arena {
       return { at, stride, width };
     };
     this.#places = buffers.map((width) => place(width, maxTokens));
-    this.hidden = place(head.weight.cols, maxTokens);
+    this.hidden = place(hidden.width ?? (buffers[hidden.buffer] ?? 0) - (hidden.column ?? 0), maxTokens);
     this.scratch = place(Math.max(...buffers), maxTokens);
     const mixtures = ops.filter((op) => op.op === "experts");
     const experts = Math.max(0, ...mixtures.map((op) => op.experts.length));
@@ -49,8 +50,8 @@ export class Arena {
       gateUp: place(2 * inner, maxTokens),
       activated: place(inner, maxTokens),
     };
-    this.logitRows = Math.max(1, Math.min(maxTokens, Math.floor(mostLogitBytes / (4 * head.weight.rows))));
-    this.logits = place(head.weight.rows, this.logitRows);
+    this.logitRows = Math.max(1, Math.min(maxTokens, Math.floor(mostLogitBytes / (4 * Math.max(1, vocab)))));
+    this.logits = place(vocab, this.logitRows);
     this.floats = end;
     const bytes = end * 4;
     if (bytes > mostBytes) {

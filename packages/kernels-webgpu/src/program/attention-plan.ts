@@ -59,6 +59,7 @@ export function planAttention(op: FusedAttention, arena: Arena, memory: Attentio
     blockSize: memory.blockSize,
     heads,
     window: op.slidingWindow ?? 0,
+    ahead: Math.min(op.lookAhead ?? 0, 2 ** 30),
     hasSinks: op.sinks === undefined ? 0 : 1,
     scale: op.scale,
     softCap: op.softCap ?? 0,

@@ -1,8 +1,9 @@
 import type { ExpertWeights, Matrix, Op, Vector } from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { Gpu } from "../device/gpu.js";
 import type { MatrixStorage } from "../handles.js";
-import { gatedActivationShader } from "../wgsl/elementwise.js";
-import { routeShader } from "../wgsl/route.js";
+import { activationShader, gatedActivationShader } from "../wgsl/elementwise.js";
+import { mostExperts, routeShader } from "../wgsl/route.js";
 import type { Arena, ArenaPlace } from "./arena.js";
 import { type DispatchPlan, overRows, type Phase } from "./dispatch.js";
 import { planLinear } from "./linear-plan.js";
@@ -26,6 +27,11 @@ export function planExperts(op: ExpertsOp, context: ExpertsContext): DispatchPla
   const { arena, phase, rowsAt } = context;
   const [scores, out] = [arena.of(op.scores), arena.of(op.out)];
   const { weights } = arena.experts;
+  if (op.experts.length > mostExperts)
+    throw new OctavoError(
+      "artifact_unsupported",
+      `The model mixes ${op.experts.length} experts; the WebGPU backend routes among at most ${mostExperts}.`,
+    );
   const route: DispatchPlan = {
     op: "experts",
     shader: routeShader,
@@ -41,8 +47,14 @@ export function planExperts(op: ExpertsOp, context: ExpertsContext): DispatchPla
       numExperts: op.experts.length,
       topK: op.topK,
       overAll: op.softmaxOver === "all" ? 1 : 0,
+      isSigmoid: op.scoring === "sigmoid" ? 1 : 0,
+      hasBias: op.selectionBias === undefined ? 0 : 1,
+      groups: op.groups?.count ?? 0,
+      chosenGroups: op.groups?.chosen ?? 0,
+      counted: op.groups?.by === "two_best" ? 2 : 1,
+      weightScale: op.weightScale ?? 1,
     },
-    buffers: [],
+    buffers: [op.selectionBias === undefined ? context.gpu.nothing : context.vector(op.selectionBias)],
     launch: (counts) =>
       counts[phase] === 0 ? undefined : { shader: routeShader, size: [counts[phase], 1, 1] },
   };
@@ -79,7 +91,8 @@ function planExpert(
   const input = arena.of(op.in);
   const both = { ...gateUp, width: 2 * inner };
   const ups = { ...gateUp, at: gateUp.at + inner, width: inner };
-  const activation = gatedActivationShader(op.activation);
+  const isGated = op.isGated !== false;
+  const activation = isGated ? gatedActivationShader(op.activation) : activationShader(op.activation);
   const gate: DispatchPlan = {
     op: "experts",
     shader: activation,
@@ -95,7 +108,7 @@ function planExpert(
     launch: overRows(activation, inner, phase),
   };
   return [
-    ...linear(expert.gate, expert.gateBias, input, both),
+    ...linear(expert.gate, expert.gateBias, input, isGated ? both : { ...activated, width: inner }),
     ...(expert.up === undefined ? [] : linear(expert.up, expert.upBias, input, ups)),
     gate,
     ...linear(expert.down, expert.downBias, { ...activated, width: inner }, arena.of(op.out), true),

@@ -62,7 +62,13 @@ function headsBefore(
     ["qNorm", q],
   ] as const) {
     const norm = last();
-    if (norm?.op !== "rms_norm" || norm.residual !== undefined || norm.groupSize !== headDim) continue;
+    if (
+      norm?.op !== "rms_norm" ||
+      norm.residual !== undefined ||
+      norm.groupSize !== headDim ||
+      norm.weight.length !== headDim
+    )
+      continue;
     if (!isAt(norm.in, ref) || !isAt(norm.out, ref)) continue;
     heads[name] = norm;
     count -= 1;

@@ -112,7 +112,7 @@ export class GpuProgramBody implements Disposable {
     let pass = encoder.beginComputePass();
     this.#encode(pass, bound, bound.ops, counts, adapted.adapters);
     const vocabBytes = 4 * this.checked.vocabSize;
-    const hiddenBytes = 4 * this.checked.spec.head.weight.cols;
+    const hiddenBytes = 4 * this.checked.hiddenSize;
     const resultBytes = 4 * resultWords * counts.outputs;
     const bytes = resultBytes + readback.hidden.length * hiddenBytes + readback.logits.length * vocabBytes;
     const staging = this.#gpu.takeStaging(bytes);
@@ -242,6 +242,7 @@ export class GpuProgramBody implements Disposable {
     part: number,
   ): DispatchPlan[] {
     const { head } = this.checked.spec;
+    if (head === undefined) return [];
     const { logitRows, logits } = this.arena;
     const firstRow = part * logitRows;
     const rows = ({ outputs }: StepCounts): number => Math.max(0, Math.min(logitRows, outputs - firstRow));

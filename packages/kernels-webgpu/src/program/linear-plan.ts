@@ -1,4 +1,4 @@
-import type { Activation } from "@octavo/kernels";
+import type { Activation, Op } from "@octavo/kernels";
 import type { Gpu } from "../device/gpu.js";
 import type { MatrixPart, MatrixStorage } from "../handles.js";
 import { packedShape } from "../weights/pack-matrix.js";
@@ -10,7 +10,7 @@ import {
   manyRowsTile,
 } from "../wgsl/linear.js";
 import { chunkColumns, columnUnit, numSlices, tileRows } from "../wgsl/matrix-forms.js";
-import type { Shader } from "../wgsl/shader.js";
+import { type Shader, stepIndex } from "../wgsl/shader.js";
 import { isAligned, type ArenaPlace } from "./arena.js";
 import type { DispatchPlan, Phase, StepCounts } from "./dispatch.js";
 
@@ -124,8 +124,9 @@ export function planEmbedding(
   gpu: Gpu,
   matrix: MatrixStorage,
   to: ArenaPlace,
-  scale: number,
+  { scale = 1, of, offset = 0 }: Pick<Extract<Op, { op: "embedding" }>, "scale" | "of" | "offset">,
 ): DispatchPlan[] {
+  const index = stepIndex(of === "position" ? "positions" : of === "type" ? "tokenTypes" : "tokenIds");
   const shader = embeddingShader(matrix.form);
   return matrix.parts.map((part) => {
     const params = matrixParams(matrix, part);
@@ -133,7 +134,7 @@ export function planEmbedding(
     return {
       op: "embedding",
       shader,
-      params: { ...params, to: to.at, toStride: to.stride, firstRow: part.firstRow, scale },
+      params: { ...params, to: to.at, toStride: to.stride, firstRow: part.firstRow, index, offset, scale },
       buffers: [part.codes, part.scales ?? gpu.nothing, gpu.nothing, gpu.nothing],
       launch: ({ tokens }) => ({ shader, size: [x, tokens, 1] }),
     };

@@ -54,7 +54,7 @@ export class Lowering {
     const { gpu, arena, cache, matrix, vector } = this.#context;
     switch (op.op) {
       case "embedding":
-        return planEmbedding(gpu, matrix(op.weight), arena.of(op.out), op.scale ?? 1);
+        return planEmbedding(gpu, matrix(op.weight), arena.of(op.out), op);
       case "rms_norm":
       case "layer_norm":
         return [this.#norm(op)];
@@ -171,6 +171,7 @@ export class Lowering {
         residualStride: residual?.stride ?? 0,
         hasResidual: residual === undefined ? 0 : 1,
         hasBias: bias === undefined ? 0 : 1,
+        isWhole: op.weight.length > group ? 1 : 0,
         eps: op.eps,
         weightOffset: isRms ? (op.weightOffset ?? 0) : 0,
       },

@@ -53,6 +53,18 @@ export class StepWriter {
     this.#array("positions", plan.positions, numTokens);
     this.#array("slots", plan.slots, numTokens);
     this.#array("outputTokens", plan.outputTokens, outputs.length);
+    this.#array("tokenTypes", plan.tokenTypes ?? new Int32Array(numTokens), numTokens);
+    const pools = outputs.map((output) => (output.kind === "hidden" ? output.pool : undefined));
+    this.#array(
+      "poolTokens",
+      Int32Array.from(pools, (pool) => pool?.tokens ?? 1),
+      outputs.length,
+    );
+    this.#array(
+      "poolsMost",
+      Int32Array.from(pools, (pool) => Number(pool?.kind === "max")),
+      outputs.length,
+    );
     this.#array("queryStarts", plan.queryStarts, numSequences + 1);
     this.#array("contextLengths", plan.contextLengths, numSequences);
     this.#array("blockTableStarts", plan.blockTableStarts, numSequences + 1);

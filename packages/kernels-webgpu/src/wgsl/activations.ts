@@ -20,6 +20,9 @@ const bodies: Readonly<Record<Activation, string>> = {
   silu: "return g * logistic(g) * u;",
   sigmoid: "return logistic(g) * u;",
   identity: "return g * u;",
+  relu: "return max(g, 0.0) * u;",
+  relu_squared: "let positive = max(g, 0.0); return positive * positive * u;",
+  tanh: "return tanh(clamp(g, -15.0, 15.0)) * u;",
   gelu: "return 0.5 * g * erfc_of(-g * 0.70710678118654752) * u;",
   gelu_tanh:
     "return 0.5 * g * (1.0 + tanh(clamp(0.79788456080286536 * (g + 0.044715 * g * g * g), -15.0, 15.0))) * u;",

@@ -27,6 +27,7 @@ export const attentionParams = {
   firstHead: "u32",
   heads: "u32",
   window: "u32",
+  ahead: "u32",
   hasSinks: "u32",
   scale: "f32",
   softCap: "f32",
@@ -119,7 +120,8 @@ fn row_position(row: u32, sequence: u32) -> u32 {
   let first_head = (group.y % parts_each) * head_parts;
   let num_heads = min(head_parts, of_kv - first_head);
   let num_queries = num_rows * num_heads;
-  let last = row_position(first_row + num_rows - 1u, sequence);
+  let context = step_at(at_contextLengths, sequence);
+  let last = min(row_position(first_row + num_rows - 1u, sequence) + p.ahead, context - 1u);
   let first_of = row_position(first_row, sequence);
   var first = 0u;
   if (p.window != 0u && first_of + 1u > p.window) { first = first_of + 1u - p.window; }
@@ -158,7 +160,7 @@ fn row_position(row: u32, sequence: u32) -> u32 {
         let position = at + i % chunk;
         let own = row_position(first_row + query / num_heads, sequence);
         var score = ${nothing};
-        if (position <= own && (p.window == 0u || position + p.window > own)) {
+        if (position <= min(own + p.ahead, context - 1u) && (p.window == 0u || position + p.window > own)) {
           var dot = 0.0;
           for (var d = 0u; d < dim; d++) { dot = fma(q[query * dim + d], tile[i % chunk * (dim + 1u) + d], dot); }
           score = dot * p.scale;
@@ -266,9 +268,11 @@ const dim = ${headDim}u;
   let row = group.y;
   var sequence = 0u;
   loop { if (row < step_at(at_queryStarts, sequence + 1u)) { break; } sequence++; }
-  let last = step_at(at_contextLengths, sequence) - step_at(at_queryStarts, sequence + 1u) + row;
+  let context = step_at(at_contextLengths, sequence);
+  let own = context - step_at(at_queryStarts, sequence + 1u) + row;
+  let last = min(own + p.ahead, context - 1u);
   var first = 0u;
-  if (p.window != 0u && last + 1u > p.window) { first = last + 1u - p.window; }
+  if (p.window != 0u && own + 1u > p.window) { first = own + 1u - p.window; }
   for (var d = lane; d < dim; d += 64u) {
     var most = ${nothing};
     var sum = 0.0;

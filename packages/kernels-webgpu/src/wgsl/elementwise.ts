@@ -44,10 +44,18 @@ export const clampShader = mapShader("clamp", "st(y + i, clamp(ld(y + i), -p.lim
 });
 export const copyShader = mapShader("copy", "st(y + i, ld(x + i));", {});
 
-/** Rows named by the step's outputs. */
+/** Rows named by the step's outputs, or the mean or largest of rows that end with them. */
 export const gatherShader = mapShader(
   "gather",
-  "st(y + i, ld(p.src + step_at(at_outputTokens, row) * p.srcStride + i));",
+  `let token = step_at(at_outputTokens, row);
+  let count = step_at(at_poolTokens, row);
+  var pooled = ld(p.src + (token + 1u - count) * p.srcStride + i);
+  for (var n = token + 2u - count; n <= token; n++) {
+    let value = ld(p.src + n * p.srcStride + i);
+    if (step_at(at_poolsMost, row) != 0u) { pooled = max(pooled, value); } else { pooled = pooled + value; }
+  }
+  if (count > 1u && step_at(at_poolsMost, row) == 0u) { pooled = pooled / f32(count); }
+  st(y + i, pooled);`,
   {},
 );
 

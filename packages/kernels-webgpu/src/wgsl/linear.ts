@@ -276,9 +276,15 @@ fn norm_factors(row: u32, last_row: u32, index: u32) -> vec4<f32> {
 }`;
 }
 
-const embeddingParams = { ...linearParams, firstRow: "u32", scale: "f32" } as const;
+const embeddingParams = {
+  ...linearParams,
+  firstRow: "u32",
+  index: "u32",
+  offset: "u32",
+  scale: "f32",
+} as const;
 
-/** Rows of a matrix by token id; a thread takes a chunk. `rows` of the matrix from `firstRow` on are bound. */
+/** Rows of a matrix by token id, or by another number of a token; a thread takes a chunk. `rows` of the matrix from `firstRow` on are bound. */
 export function embeddingShader(form: MatrixForm): Shader {
   const columns = chunkColumns(form.codes);
   return {
@@ -292,7 +298,7 @@ export function embeddingShader(form: MatrixForm): Shader {
         `${chunkFunction(form)}
 @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
   let index = id.x;
-  let token = step_at(at_tokenIds, id.y);
+  let token = step_at(p.index, id.y) + p.offset;
   if (index >= p.chunks || token < p.firstRow || token >= p.firstRow + p.outRows) { return; }
   let n = token - p.firstRow;
   let w = chunk(n / ${tileRows}u, n % ${tileRows}u, index);

@@ -28,6 +28,8 @@ const params = {
   residualStride: "u32",
   hasResidual: "u32",
   hasBias: "u32",
+  /** The weight is not one group's but all columns'. */
+  isWhole: "u32",
   eps: "f32",
   weightOffset: "f32",
 } as const;
@@ -64,7 +66,7 @@ export const rmsNormShader = normShader(
   `var partial = 0.0;
   for (var i = lane; i < p.width; i += ${threads}u) { let x = ld(src + i); partial = fma(x, x, partial); }
   let factor = 1.0 / sqrt(sum_of(partial, lane) / f32(p.width) + p.eps);
-  for (var i = lane; i < p.width; i += ${threads}u) { st(to + i, ld(src + i) * factor * (weight[i] + p.weightOffset)); }`,
+  for (var i = lane; i < p.width; i += ${threads}u) { st(to + i, ld(src + i) * factor * (weight[p.isWhole * first + i] + p.weightOffset)); }`,
   ["weight"],
 );
 
