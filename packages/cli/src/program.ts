@@ -148,6 +148,20 @@ export const commandTree: CommandGroup = {
         })),
       },
     },
+    errors: {
+      summary: "findings of recorded calls as clusters, each with the change to try first",
+      commands: {
+        list: leaf("bring the feed up to date and show it", async () => ({
+          default: (await import("./commands/errors.js")).errorsListCommand,
+        })),
+        mark: leaf("say what became of a cluster: acknowledged, fixed or new", async () => ({
+          default: (await import("./commands/errors.js")).errorsMarkCommand,
+        })),
+        issue: leaf("the text of an issue about a cluster, with its evidence", async () => ({
+          default: (await import("./commands/errors.js")).errorsIssueCommand,
+        })),
+      },
+    },
     costs: leaf(
       "what requests cost, from a metering log or a trace store",
       () => import("./commands/costs.js"),

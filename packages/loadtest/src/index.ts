@@ -4,5 +4,4 @@ export { type TraceFormat, traceRows } from "./datasets/trace.js";
 export type { Progress } from "./load/run.js";
 export type { GoodputBounds, LoadSummary } from "./report/summary.js";
 export type { Distribution, LoadEstimate } from "./statistics/quantiles.js";
-export { createProgressLine } from "./report/progress.js";
 export { renderLoadSummary } from "./report/table.js";

@@ -19,3 +19,14 @@ export type FloatType = "f32" | "f16" | "bf16";
 export function isFloatType(type: WeightType): type is FloatType {
   return type === "f32" || type === "f16" || type === "bf16";
 }
+
+/** A hint for renamed tensors: up to three names with the same ending. */
+export function closestNames(name: string, names: Iterable<string>): string {
+  const tail = name.split(".").slice(-2).join(".");
+  const alike: string[] = [];
+  for (const other of names) {
+    if (other.endsWith(tail)) alike.push(`"${other}"`);
+    if (alike.length === 3) break;
+  }
+  return alike.length === 0 ? "" : `It has ${alike.join(", ")}. `;
+}

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { artifactInvalid, artifactUnsupported } from "@octavo/text/files/artifact-file";
 import { parseForm, readJsonFile } from "@octavo/text/files/bounded-json";
 import type { StoredTensor } from "../checkpoint/checkpoint.js";
-import type { DenseLayer } from "../program/model-config.js";
+import type { DenseModule } from "../program/model-config.js";
 import { readSafetensorsFolder } from "../safetensors/safetensors-folder.js";
 
 const maxBytes = 1024 * 1024;
@@ -30,7 +30,7 @@ export function readDense(
   folder: string,
   place: string,
   inputs: number,
-): { readonly layer: DenseLayer; readonly tensors: readonly StoredTensor[] } {
+): { readonly layer: DenseModule; readonly tensors: readonly StoredTensor[] } {
   // The place comes from a file.
   if (!/^[\w.-]{1,100}$/.test(place) || place.startsWith("."))
     throw artifactInvalid(join(folder, "modules.json"), `places a module in ${JSON.stringify(place)}`);

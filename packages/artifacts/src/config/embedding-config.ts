@@ -5,7 +5,7 @@ import { parseForm, readJsonFile } from "@octavo/text/files/bounded-json";
 import type { StoredTensor } from "../checkpoint/checkpoint.js";
 import type { EmbeddingConfig, ModelConfig, Pooling } from "../program/model-config.js";
 import { readDense } from "./dense-modules.js";
-import { readPrompts } from "./embedding-prompts.js";
+import { readTextPrompts } from "./embedding-prompts.js";
 
 const maxBytes = 1024 * 1024;
 
@@ -72,7 +72,7 @@ export function readEmbeddingConfig(
     normalize,
     ...(dimensions !== undefined && { dimensions }),
     ...(dense.length > 0 && { dense: dense.map(({ layer }) => layer) }),
-    ...readPrompts(folder),
+    ...readTextPrompts(folder),
   };
   return { embedding, tensors: dense.flatMap(({ tensors }) => tensors) };
 }

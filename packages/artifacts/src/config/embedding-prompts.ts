@@ -11,7 +11,7 @@ const promptsSchema = z.looseObject({
 });
 
 /** `config_sentence_transformers.json`: what is put before texts, by their use. */
-export function readPrompts(folder: string): Pick<EmbeddingConfig, "prompts" | "defaultPrompt"> {
+export function readTextPrompts(folder: string): Pick<EmbeddingConfig, "prompts" | "defaultPrompt"> {
   const path = join(folder, "config_sentence_transformers.json");
   const { prompts, default_prompt_name: defaultPrompt } = parseForm(
     path,

@@ -5,7 +5,7 @@ import {
   encoderBuffers,
   finishEncoder,
   headLinear,
-  layerNorm,
+  addLayerNorm,
 } from "../program/encoder-layers.js";
 import type { ModelConfig } from "../program/model-config.js";
 import type { ModelFamily } from "../program/model-family.js";
@@ -82,7 +82,7 @@ export function bertProgram(
   builder.add({ op: "add", in: update, out: stream });
   builder.add({ op: "embedding", weight: table("token_type", numTypes), out: normed, of: "type" });
   builder.add({ op: "add", in: normed, out: stream });
-  layerNorm(builder, "embeddings.LayerNorm", [stream, normed], { hasBias: true });
+  addLayerNorm(builder, "embeddings.LayerNorm", [stream, normed], { hasBias: true });
   const linear = (name: string, input: typeof stream, out: typeof stream): void =>
     builder.project(input, [{ name, rows: out.width ?? 0, bias: true }], input.width ?? 0, out);
   for (let layer = 0; layer < config.numLayers; layer++) {
@@ -96,7 +96,7 @@ export function bertProgram(
     encoderAttention(builder, buffers, layer, false);
     linear(`${name}.attention.output.dense`, attended, update);
     // The sum of the block's input and its update is normalised, and nothing else is kept of it.
-    layerNorm(builder, `${name}.attention.output.LayerNorm`, [update, stream], {
+    addLayerNorm(builder, `${name}.attention.output.LayerNorm`, [update, stream], {
       hasBias: true,
       residual: normed,
     });
@@ -104,7 +104,7 @@ export function bertProgram(
     if (hiddenActivation !== "clamped_swiglu")
       builder.add({ op: "activation", on: inner, activation: hiddenActivation });
     linear(`${name}.output.dense`, inner, update);
-    layerNorm(builder, `${name}.output.LayerNorm`, [update, normed], { hasBias: true, residual: stream });
+    addLayerNorm(builder, `${name}.output.LayerNorm`, [update, normed], { hasBias: true, residual: stream });
   }
   return finishEncoder(builder, normed, classify);
 }

@@ -6,7 +6,7 @@ import {
   encoderBuffers,
   finishEncoder,
   headLinear,
-  layerNorm,
+  addLayerNorm,
 } from "../program/encoder-layers.js";
 import type { ModelConfig, RopeConfig } from "../program/model-config.js";
 import type { ModelFamily } from "../program/model-family.js";
@@ -79,13 +79,13 @@ function program(builder: ProgramBuilder): ModelPlan {
   const activated = builder.buffer(intermediateSize);
   const words = builder.matrix("embeddings.tok_embeddings.weight", config.vocabSize, hiddenSize);
   builder.add({ op: "embedding", weight: words, out: update });
-  layerNorm(builder, "embeddings.norm", [update, stream], { hasBias });
+  addLayerNorm(builder, "embeddings.norm", [update, stream], { hasBias });
   const linear = (name: string, [input, out]: readonly (typeof stream)[], bias: boolean): void => {
     if (input !== undefined && out !== undefined)
       builder.project(input, [{ name, rows: out.width ?? 0, bias }], input.width ?? 0, out);
   };
   const enter = (norm: string): void =>
-    layerNorm(builder, norm, [update, normed], { hasBias, residual: stream });
+    addLayerNorm(builder, norm, [update, normed], { hasBias, residual: stream });
   for (let layer = 0; layer < config.numLayers; layer++) {
     const name = `layers.${layer}`;
     if (layer > 0) enter(`${name}.attn_norm`);
@@ -102,7 +102,7 @@ function program(builder: ProgramBuilder): ModelPlan {
     const first = { name: "head.dense", rows: hiddenSize, bias: classifierBias };
     const inner = headLinear(builder, pooled, first, "gelu");
     const ready = builder.buffer(hiddenSize);
-    layerNorm(builder, "head.norm", [inner, ready], { hasBias });
+    addLayerNorm(builder, "head.norm", [inner, ready], { hasBias });
     return headLinear(builder, ready, { name: "classifier", rows, bias: true });
   });
 }

@@ -24,7 +24,7 @@ export function encoderBuffers(builder: ProgramBuilder): EncoderBuffers {
 }
 
 /** A layer norm; `residual` as in the op. */
-export function layerNorm(
+export function addLayerNorm(
   builder: ProgramBuilder,
   name: string,
   [input, out]: readonly [BufferRef, BufferRef],

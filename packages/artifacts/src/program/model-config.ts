@@ -92,7 +92,7 @@ export interface ClassifierConfig {
 export type Pooling = "cls" | "last" | "mean" | "max";
 
 /** A linear layer behind the pooling. */
-export interface DenseLayer {
+export interface DenseModule {
   readonly name: string;
   readonly rows: number;
   readonly bias: boolean;
@@ -102,7 +102,7 @@ export interface DenseLayer {
 export interface EmbeddingConfig {
   readonly pooling: Pooling;
   /** Encoders alone. */
-  readonly dense?: readonly DenseLayer[];
+  readonly dense?: readonly DenseModule[];
   /** Texts put before a text, by the name of its use. */
   readonly prompts?: Readonly<Record<string, string>>;
   /** The prompt of texts whose use is not said. */

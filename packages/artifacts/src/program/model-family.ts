@@ -40,14 +40,14 @@ export interface ModelFamily {
   plan(builder: ProgramBuilder): ModelPlan;
 }
 
-export type ExpertRouting = Pick<ExpertsConfig, "scoring" | "hasSelectionBias" | "groups" | "weightScale">;
-
 interface EncoderFamily {
   /** Before names of tensors in checkpoints that have a head, too. */
   readonly tensorPrefix: string;
   /** What the head that classifies reads. */
   readonly classifierPooling: (config: ConfigJson) => Pooling;
 }
+
+export type ExpertRouting = Pick<ExpertsConfig, "scoring" | "hasSelectionBias" | "groups" | "weightScale">;
 
 /** What transformers' config class (configuration_*.py) assumes for a field that config.json leaves out. */
 export interface ConfigDefaults {

@@ -2,7 +2,7 @@ import type { BufferRef } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { TensorInfo } from "../checkpoint/checkpoint.js";
 import { tensorSlices } from "../checkpoint/tensor-slices.js";
-import { isFloatType } from "../checkpoint/tensor-storage.js";
+import { closestNames, isFloatType } from "../checkpoint/tensor-storage.js";
 import type { ModelConfig } from "./model-config.js";
 import { type RowRuns, rowsByRun } from "./row-runs.js";
 import { transposedExperts } from "./transposed-experts.js";
@@ -365,15 +365,4 @@ function isDerived(name: string): boolean {
 
 function shapeText(shape: readonly number[]): string {
   return `[${shape.join(", ")}]`;
-}
-
-/** A hint for renamed tensors: up to three names with the same ending. */
-function closestNames(name: string, names: Iterable<string>): string {
-  const tail = name.split(".").slice(-2).join(".");
-  const alike: string[] = [];
-  for (const other of names) {
-    if (other.endsWith(tail)) alike.push(`"${other}"`);
-    if (alike.length === 3) break;
-  }
-  return alike.length === 0 ? "" : `It has ${alike.join(", ")}. `;
 }

@@ -54,7 +54,7 @@ export async function classifyInputs(
  * Of each pair, its score, from a head of one label. Pairs are truncated as the tokenizer truncates them: the longer text first.
  * @throws OctavoError `invalid_request` for a head of several labels
  */
-export async function scorePairs(
+export async function scoreTextPairs(
   service: Service,
   context: RequestContext,
   served: ServedModel,

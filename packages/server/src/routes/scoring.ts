@@ -10,7 +10,7 @@ import {
   type ScoreRequest,
   type ScoringUsage,
 } from "@octavo/protocol";
-import { type NamedText, scorePairs } from "../generation/classify-inputs.js";
+import { type NamedText, scoreTextPairs } from "../generation/classify-inputs.js";
 import { embedInputs } from "../generation/embed-inputs.js";
 import type { PooledVector } from "../generation/run-pooling.js";
 import type { RequestContext } from "../http/request-context.js";
@@ -99,7 +99,7 @@ async function scoresOf(
       const [a, b] = [texts[left], texts[right]];
       return a === undefined || b === undefined ? [] : [[a, b] as const];
     });
-    const vectors = await scorePairs(service, context, served, classifier, named, request);
+    const vectors = await scoreTextPairs(service, context, served, classifier, named, request);
     return { scores: vectors.map(({ embedding }) => embedding[0] ?? Number.NaN), vectors };
   }
   const inputs = texts.map(({ text }) => asInput(text));
