@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { createLoadLine } from "./load-line.js";
 import { createLoadingLine } from "./loading-line.js";
 import { createOptimizeLine } from "./optimize-line.js";
 import { createTerminalLine } from "./progress-line.js";
@@ -41,6 +42,12 @@ const lines: Readonly<Record<string, (stream: Stream) => void>> = {
       done: false,
     };
     line.update({ phase: "downloading", doneBytes: 0, totalBytes: 1, download });
+    line.end();
+  },
+  "sending load"(stream) {
+    const line = createLoadLine(stream);
+    line.update({ sent: 900_000, ended: 500_000, failed: 123_456, total: 1_000_000 });
+    line.update({ sent: 1_000_000, ended: 1_000_000, failed: 123_456, total: 1_000_000 });
     line.end();
   },
   quantizing(stream) {
