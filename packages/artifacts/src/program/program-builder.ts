@@ -209,8 +209,7 @@ export class ProgramBuilder {
     inner: number,
     biases?: { readonly gateUp: string; readonly down: string },
   ): PlannedExpert[] {
-    const { hiddenSize } = this.config;
-    const { isTransposed = false } = names;
+    const [{ hiddenSize }, { isTransposed = false }] = [this.config, names];
     const gates = this.#slices(names.gateUp, count, 2 * inner, hiddenSize, isTransposed && "interleaved");
     const downs = this.#slices(names.down, count, hiddenSize, inner, isTransposed && "whole");
     const gateBiases = biases && this.#vectorSlices(biases.gateUp, count, 2 * inner);

@@ -62,7 +62,11 @@ export async function runCall(
   const planInTurn = async (): Promise<readonly PlannedAttempt[]> => {
     if (choice.pinned !== undefined && pool?.member(choice.pinned) === undefined) throw noSuchReplica();
     await pool?.turn(
-      exchange.arrivedMs,
+      {
+        arrivedMs: exchange.arrivedMs,
+        tokens: (blocks?.numTokens ?? exchange.facts.promptTokens) + exchange.facts.maxTokens,
+        isFirst: ledger.attempts.length === 0,
+      },
       () => runtime.router.hasRoom(choice, exchange.facts, environment.nowMs()),
       () => exchange.signal,
     );
