@@ -1,4 +1,5 @@
 import { createCpuBackend } from "@octavo/kernels";
+import { type AdapterReport, listAdapters } from "@octavo/kernels-webgpu";
 import { option } from "@octavo/protocol/options";
 import { formatBinaryBytes } from "@octavo/protocol/options";
 import { measureCpu } from "@octavo/studio/plan";
@@ -26,8 +27,10 @@ export const devicesCommand = defineCommand({
         gigaflops: Math.round(measured.flops.bf16 / 1e9),
       }),
     };
+    const adapters = await listAdapters();
     if (json) {
-      process.stdout.write(`${JSON.stringify([device], null, 2)}\n`);
+      const listed = adapters.map((adapter) => ({ id: "webgpu", ...adapter }));
+      process.stdout.write(`${JSON.stringify([device, ...listed], null, 2)}\n`);
       return;
     }
     const figures =
@@ -35,8 +38,17 @@ export const devicesCommand = defineCommand({
     process.stdout.write(
       `cpu  ${device.name}: ${device.kernels} kernels on ${numThreads} threads, ${formatBinaryBytes(device.freeMemoryBytes)} of ${formatBinaryBytes(device.memoryBytes)} free${figures}\n`,
     );
+    for (const adapter of adapters) process.stdout.write(`webgpu  ${adapterLine(adapter)}\n`);
   },
 });
+
+function adapterLine(adapter: AdapterReport): string {
+  if (adapter.name === undefined) return `none: ${adapter.unusedBecause}`;
+  const { name, features, mostBindingBytes, unusedBecause } = adapter;
+  const why = unusedBecause === undefined ? "" : `; auto leaves it out: ${unusedBecause}`;
+  const can = features.length === 0 ? "no optional features" : features.join(" + ");
+  return `${name}: ${can}, ${formatBinaryBytes(mostBindingBytes)} a tensor part${why}`;
+}
 
 /** `octavo doctor`: one line a check, one fix a line; fails where something keeps Octavo from running. */
 export const doctorCommand = defineCommand({

@@ -91,15 +91,15 @@ export class TargetAttempt implements DrainableCall {
     // whoever does not wait for it does not want its failure
     this.ready.catch(() => undefined);
     const wire = target.family.request(call);
-    const headers = target.headersFor(wire, options.nowMs());
-    headers.push(...options.traceHeaders);
+    const sent = target.headersFor(wire, options.nowMs());
+    sent.push(...options.traceHeaders);
     target.begin(this);
     target.breaker.begin(options.nowMs());
     this.#upstream = new UpstreamCall(
       target,
       {
         path: wire.path,
-        headers,
+        headers: sent,
         body: wire.body,
       },
       options.timeouts,

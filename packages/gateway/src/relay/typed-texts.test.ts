@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { asObjects, asRecord, type JsonFields } from "@octavo/protocol";
+import { asObjects, asRecord, asString, type JsonFields } from "@octavo/protocol";
 import * as fc from "fast-check";
 import { guardrailsStage } from "../guardrails/guardrails-stage.js";
 import { sampleContext, sampleExchange } from "../limits/testing/sample-exchange.js";
@@ -116,17 +116,17 @@ function saidBy(shape: Shape, events: readonly JsonFields[]): Said {
   for (const event of events) {
     if (shape === "chat") {
       const delta = asRecord(asObjects(event["choices"])[0]?.["delta"]);
-      said.thought += String(delta["reasoning_content"] ?? "");
-      said.text += String(delta["content"] ?? "");
+      said.thought += asString(delta["reasoning_content"]) ?? "";
+      said.text += asString(delta["content"]) ?? "";
       for (const call of asObjects(delta["tool_calls"]))
-        said.args += String(asRecord(call["function"])["arguments"] ?? "");
+        said.args += asString(asRecord(call["function"])["arguments"]) ?? "";
     } else if (shape === "messages") {
       const delta = asRecord(event["delta"]);
-      said.thought += String(delta["thinking"] ?? "");
-      said.text += String(delta["text"] ?? "");
-      said.args += String(delta["partial_json"] ?? "");
+      said.thought += asString(delta["thinking"]) ?? "";
+      said.text += asString(delta["text"]) ?? "";
+      said.args += asString(delta["partial_json"]) ?? "";
     } else if (typeof event["delta"] === "string") {
-      const type = String(event["type"]);
+      const type = asString(event["type"]) ?? "";
       const of = type.includes("reasoning") ? "thought" : type.includes("arguments") ? "args" : "text";
       said[of] += event["delta"];
     }

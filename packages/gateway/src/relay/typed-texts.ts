@@ -1,4 +1,5 @@
 import {
+  asNumber,
   asObject,
   asObjects,
   asRecord,
@@ -122,7 +123,8 @@ export class TypedTexts {
 
   async #responseEvent(type: string, json: JsonFields): Promise<JsonFields | undefined> {
     const name = type.slice("response.".length);
-    const at = [json["output_index"] ?? 0, json["content_index"] ?? json["summary_index"] ?? 0].join(" ");
+    const within = asNumber(json["content_index"]) ?? asNumber(json["summary_index"]) ?? 0;
+    const at = `${asNumber(json["output_index"]) ?? 0} ${within}`;
     const response = asObject(json["response"]);
     if (response !== undefined) {
       if (finalResponses.has(name)) await this.#endAll(() => true);
