@@ -11,5 +11,6 @@ await must("lint", bin("oxlint"), ["--type-aware", "--deny-warnings"]);
 if (!process.argv.includes("--without-tests")) await node("tests", "tools/test.mjs", "--all");
 await node("native tests", "tools/native-tests.mjs", "--sanitize", "--neon");
 await node("examples", "tools/run-examples.mjs");
+await node("documented commands", "tools/run-documented.mjs");
 await node("end to end", "tools/end-to-end.mjs");
 await node("installed packages", "tools/release/try-installed.mjs");

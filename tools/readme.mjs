@@ -3,10 +3,11 @@
 // `--check` fails when they are stale.
 // `<!-- figures NAME ... -->` shows what of these benchmarks has a bound (NAME=TEXT: and TEXT in its name), `<!-- figures -->`
 // everything.
-import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { fail, root } from "./lib/steps.mjs";
+import { libraryPages } from "./library-pages.mjs";
 import { optionsPage } from "./options-page.mjs";
 import { vllmFlagsPage } from "./vllm-flags-page.mjs";
 
@@ -21,6 +22,7 @@ export const filledDocuments = [
 export const writtenDocuments = {
   "docs/reference/options.md": optionsPage,
   "docs/reference/vllm-flags.md": vllmFlagsPage,
+  ...Object.fromEntries(Object.entries(libraryPages()).map(([path, page]) => [path, () => page])),
 };
 
 export function renderDocument(text) {
@@ -207,6 +209,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     const wanted = (await writtenDocuments[document]?.()) ?? renderDocument(now);
     if (now === wanted) continue;
     if (process.argv.includes("--check")) fail(`${document} is stale: run \`node tools/readme.mjs\``);
+    mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, wanted);
   }
 }

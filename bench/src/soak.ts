@@ -36,8 +36,8 @@ await withServer(embeddedModel, loading, async (baseUrl, llm) => {
   const load = [loadavg()[0]];
   const delay = monitorEventLoopDelay({ resolution: resolutionMs });
   const rssMiB: number[] = [];
-  // caches fill and code is compiled first
-  await run({ baseUrl, seconds: Math.min(60, seconds / 5), clients: 12, seed: 1 });
+  // caches fill to their bounds and code is compiled first
+  await run({ baseUrl, seconds: Math.min(120, seconds / 5), clients: 12, seed: 1 });
   delay.enable();
   const memoryMiB = (): Record<string, number> =>
     Object.fromEntries(

@@ -60,6 +60,35 @@ FALCON_H1 = {
     "attention_in_multiplier": 1.2, "ssm_multipliers": [0.7, 0.8, 0.9, 1.1, 1.2], "ssm_in_multiplier": 1.3, "ssm_out_multiplier": 0.5,
 }
 FALCON_H1_PLAIN = {**FALCON_H1, "mamba_rms_norm": False, "mamba_n_groups": 1}
+NEMOTRON_H = {
+    **COMMON, "model_type": "nemotron_h", "architectures": ["NemotronHForCausalLM"], "head_dim": 16, "mlp_hidden_act": "relu2", "mlp_bias": False,
+    "attention_bias": False, "layer_norm_epsilon": 1e-5, "ssm_state_size": 16, "mamba_num_heads": 4, "mamba_head_dim": 32, "n_groups": 2,
+    "conv_kernel": 4, "expand": 2, "use_conv_bias": True, "use_bias": False, "chunk_size": 16, "mamba_proj_bias": False, "num_hidden_layers": 5,
+    "hybrid_override_pattern": "M-*M-", "mamba_hidden_act": "silu",
+}
+NEMOTRON_H_MOE = {
+    **{key: value for key, value in NEMOTRON_H.items() if key != "hybrid_override_pattern"},
+    "layers_block_type": ["linear_attention", "moe", "full_attention", "linear_attention", "moe"], "n_routed_experts": 8,
+    "n_shared_experts": 1, "num_experts_per_tok": 3, "moe_intermediate_size": 32, "moe_shared_expert_intermediate_size": 48, "n_group": 1,
+    "topk_group": 1, "norm_topk_prob": True, "routed_scaling_factor": 2.5,
+}
+# Not hybrids: mixtures whose experts are chosen by biased sigmoids.
+GLM4_MOE = {
+    **COMMON, "model_type": "glm4_moe", "architectures": ["Glm4MoeForCausalLM"], "hidden_act": "silu", "rms_norm_eps": 1e-5, "head_dim": 16,
+    "rope_theta": 10000.0, "partial_rotary_factor": 0.5, "attention_bias": True, "use_qk_norm": True, "num_hidden_layers": 3, "moe_intermediate_size": 32,
+    "n_routed_experts": 8, "n_shared_experts": 1, "num_experts_per_tok": 3, "n_group": 1, "topk_group": 1, "first_k_dense_replace": 1,
+    "norm_topk_prob": True, "routed_scaling_factor": 2.5, "pad_token_id": 0,
+}
+MINIMAX_M2 = {
+    **COMMON, "model_type": "minimax_m2", "architectures": ["MiniMaxM2ForCausalLM"], "hidden_act": "silu", "rms_norm_eps": 1e-6, "head_dim": 16,
+    "rope_theta": 5000000.0, "rotary_dim": 8, "num_hidden_layers": 2, "intermediate_size": 32, "num_local_experts": 8, "num_experts_per_tok": 3,
+    "scoring_func": "sigmoid",
+}
+ERNIE_MOE = {
+    **COMMON, "model_type": "ernie4_5_moe", "architectures": ["Ernie4_5_MoeForCausalLM"], "hidden_act": "silu", "rms_norm_eps": 1e-5,
+    "rope_theta": 500000.0, "num_hidden_layers": 3, "intermediate_size": 128, "moe_intermediate_size": 32, "moe_num_experts": 8, "moe_k": 3, "moe_num_shared_experts": 2,
+    "moe_layer_start_index": 1, "moe_layer_end_index": -1, "moe_layer_interval": 1, "use_bias": False, "pad_token_id": 0,
+}
 
 HYBRIDS = {
     "qwen3-5": (QWEN35, torch.float32, None),
@@ -71,6 +100,11 @@ HYBRIDS = {
     "granite4-moe": (GRANITE4_MOE, torch.float32, None),
     "falcon-h1": (FALCON_H1, torch.float32, None),
     "falcon-h1-plain": (FALCON_H1_PLAIN, torch.float32, None),
+    "nemotron-h": (NEMOTRON_H, torch.float32, None),
+    "nemotron-h-moe": (NEMOTRON_H_MOE, torch.float32, None),
+    "glm4-moe": (GLM4_MOE, torch.float32, None),
+    "minimax-m2": (MINIMAX_M2, torch.float32, None),
+    "ernie4-5-moe": (ERNIE_MOE, torch.float32, None),
 }
 HYBRID_SEEDS = {name: FIRST_SEED + index for index, name in enumerate(HYBRIDS)}
 
@@ -80,10 +114,14 @@ def draw_recurrent(name: str, values: torch.Tensor, model_type: str) -> torch.Te
     if name.endswith(("A_log", "dt_bias")):
         return 0.7 * values
     if name.endswith(("expert_bias", "e_score_correction_bias")):
-        return 0.3 * values
+        return (0.1 if model_type.startswith("ernie") else 0.3) * values
     if name.endswith("layernorm.weight") and model_type.startswith("lfm2"):
         return 1 + 0.1 * values
-    if name.endswith((".D", "mamba.norm.weight")):
+    if name.endswith("norm_f.weight"):
+        return 1 + 0.1 * values
+    if name == "model.embeddings.weight":
+        return values
+    if name.endswith((".D", "mamba.norm.weight", "mixer.norm.weight")):
         return 1 + 0.2 * values
     if name.endswith("linear_attn.norm.weight"):
         return 1 + 0.1 * values

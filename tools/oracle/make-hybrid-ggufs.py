@@ -4,6 +4,7 @@ usage: LLAMA_CPP=FOLDER make-hybrid-ggufs.py [NAME ...]   (a checkout of llama.c
 The converter knows tokenizers by a digest of what they do, and ours is nobody's: it is told that it is Qwen's.
 """
 
+import json
 import os
 import runpy
 import sys
@@ -21,6 +22,11 @@ FILES = {
     "granitehybrid-moe-q8_0": ("granite4-moe", "q8_0"),
     "falcon-h1-q8_0": ("falcon-h1", "q8_0"),
     "falcon-h1-plain-q8_0": ("falcon-h1-plain", "q8_0"),
+    "nemotron-h-q8_0": ("nemotron-h", "q8_0"),
+    "nemotron-h-moe-q8_0": ("nemotron-h-moe", "q8_0"),
+    "glm4moe-q8_0": ("glm4-moe", "q8_0"),
+    "minimax-m2-q8_0": ("minimax-m2", "q8_0"),
+    "ernie4_5-moe-q8_0": ("ernie4-5-moe", "q8_0"),
 }
 
 sys.path[:0] = [LLAMA_CPP, f"{LLAMA_CPP}/gguf-py"]
@@ -29,7 +35,19 @@ import transformers  # noqa: E402
 
 conversion.base.TextModel.get_vocab_base_pre = lambda self, tokenizer: "qwen2"
 transformers.AutoTokenizer = transformers.PreTrainedTokenizerFast
+from conversion import ernie, glm  # noqa: E402
 
+# These read their family's own tokenizer by name.
+for model in (glm.Glm4MoeModel, ernie.Ernie4_5Model, ernie.Ernie4_5MoeModel):
+    model.set_vocab = conversion.base.TextModel._set_vocab_gpt2
+
+# transformers' class fills in experts, which a dense Nemotron-H does not have.
+load_with_defaults = conversion.base.ModelBase.load_hparams
+conversion.base.ModelBase.load_hparams = staticmethod(
+    lambda folder, is_mistral_format: (
+        json.loads((Path(folder) / "config.json").read_text()) if Path(folder).name == "nemotron-h" else load_with_defaults(folder, is_mistral_format)
+    )
+)
 chosen = sys.argv[1:]
 for file, (checkpoint, kind) in FILES.items():
     if chosen and file not in chosen:

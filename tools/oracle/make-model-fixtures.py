@@ -90,11 +90,18 @@ def published(model_type: str, name: str, value: torch.Tensor) -> dict[str, torc
         for inside, outside in renamed.items():
             name = name.replace(f"block_sparse_moe.{inside}", f"block_sparse_moe.{outside}")
         return {name: value}
+    if model_type == "nemotron_h":
+        name = name.replace("model.", "backbone.", 1) if name.startswith("model.") else name
+        stem, _, part = name.partition(".experts.")
+        return {f"{stem}.experts.{index}.{part}.weight": expert for index, expert in enumerate(value)} if value.ndim == 3 and part else {name: value}
+    if name.endswith(".mlp.e_score_correction_bias"):
+        name = name.replace(".mlp.", ".block_sparse_moe.")
+    name = name.replace("mlp.gate.moe_statics.", "mlp.moe_statics.")
     if model_type == "lfm2_moe" and ".experts." in name:
         stem, part = name.split(".experts.")
         pieces = [("w1", "w3"), ("w2",)][part == "down_proj"]
         return {f"{stem}.experts.{index}.{leaf}.weight": half for index, expert in enumerate(value) for leaf, half in zip(pieces, expert.chunk(len(pieces)))}
-    block, gate, up, down = ("block_sparse_moe", "w1", "w3", "w2") if model_type == "mixtral" else ("mlp", "gate_proj", "up_proj", "down_proj")
+    block, gate, up, down = ("block_sparse_moe", "w1", "w3", "w2") if model_type in ("mixtral", "minimax_m2") else ("mlp", "gate_proj", "up_proj", "down_proj")
     stem = name.split(".mlp.")[0] + f".{block}.experts"
     if model_type == "olmoe" or ".mlp.experts." not in name:
         return {name.replace(".mlp.gate.", f".{block}.gate."): value}

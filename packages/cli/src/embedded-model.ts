@@ -20,3 +20,8 @@ export function embeddedModelFolder(): string {
 export function namedModel(given: string | undefined): string | undefined {
   return given === "octavo-mini" && !existsSync(given) ? undefined : given;
 }
+
+/** Where a model is: the embedded one by its name, others as they were given. */
+export function modelSource(given: string): string {
+  return namedModel(given) ?? embeddedModelFolder();
+}

@@ -54,6 +54,10 @@ export const commandTree: CommandGroup = {
       "run deployments of many replicas behind one gateway: health, autoscaling, rolling updates",
       () => import("./commands/cluster.js"),
     ),
+    simulate: leaf(
+      "a deployment under a load in virtual time: cost, objective and knee",
+      () => import("./commands/simulate.js"),
+    ),
     plan: leaf(
       "what serving a model takes: bytes by format, sequences that fit, roofline speeds, cost",
       () => import("./commands/plan.js"),
@@ -141,6 +145,20 @@ export const commandTree: CommandGroup = {
         })),
         export: leaf("write spans as one Parquet file", async () => ({
           default: (await import("./commands/traces.js")).tracesExportCommand,
+        })),
+      },
+    },
+    errors: {
+      summary: "findings of recorded calls as clusters, each with the change to try first",
+      commands: {
+        list: leaf("bring the feed up to date and show it", async () => ({
+          default: (await import("./commands/errors.js")).errorsListCommand,
+        })),
+        mark: leaf("say what became of a cluster: acknowledged, fixed or new", async () => ({
+          default: (await import("./commands/errors.js")).errorsMarkCommand,
+        })),
+        issue: leaf("the text of an issue about a cluster, with its evidence", async () => ({
+          default: (await import("./commands/errors.js")).errorsIssueCommand,
         })),
       },
     },

@@ -14,3 +14,15 @@ export type {
   ReplicaSpec,
   WantedReplicas,
 } from "./drivers/replica-driver.js";
+export { sloSchema } from "./autoscaling/slo-policy.js";
+export { measureCosts } from "./simulation/measure-costs.js";
+export { type ClusterSimulation, simulateCluster } from "./simulation/simulate-cluster.js";
+export { generateCalls, type LoadPhase } from "./simulation/simulated-load.js";
+export {
+  findKnee,
+  type Knee,
+  type Objective,
+  reportOf,
+  type SimulationReport,
+} from "./simulation/simulation-report.js";
+export { clusterCosts, type ClusterCosts, type SimulatedCall } from "./simulation/step-costs.js";

@@ -51,6 +51,8 @@ export interface BackendInfo {
   /** Why kinds of work run on other kernels than those of the best instruction set. */
   readonly kernelReasons?: readonly string[];
   readonly numThreads: number;
+  /** Weights and cache lie in memory of a device of its own, which does not say how much it has. */
+  readonly hasOwnMemory?: boolean;
 }
 
 /** Packed weights as bytes, of a backend that can use those of an earlier process. */
@@ -91,6 +93,11 @@ export interface Backend extends Disposable {
    * `artifact_invalid` when a shape does not fit the program's linears.
    */
   createAdapter?(program: Program, sites: readonly AdapterSite[]): Adapter;
+  /**
+   * Resolves once everything made so far has its memory; rejects with `out_of_memory`. Absent where whatever makes something says so
+   * itself.
+   */
+  settled?(): Promise<void>;
   /** Runs one step on the backend's own threads. Steps run one at a time in call order. */
   execute(program: Program, cache: KvCache, plan: StepPlan): Promise<StepResult>;
 }

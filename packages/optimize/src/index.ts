@@ -45,3 +45,27 @@ export { type JudgeDrift, judgeDrift } from "./author/judge-drift.js";
 export { bareEvaluator, writeEvaluator } from "./author/write-evaluator.js";
 export { Budget } from "./search/budget.js";
 export { TeacherDesk } from "./search/teacher.js";
+export {
+  clusterFindings,
+  type ClusterOptions,
+  type EmbedTexts,
+  type FindingCluster,
+} from "./errors/clustering/cluster-findings.js";
+export { clusterQuality, type ClusterQuality } from "./errors/clustering/cluster-quality.js";
+export {
+  emptyFeed,
+  entryNamed,
+  type FeedEntry,
+  type FeedState,
+  feedStatuses,
+  type FeedStatus,
+  markEntry,
+  parseFeedState,
+  updateFeed,
+} from "./errors/feed-state.js";
+export type { Finding, FindingKind, Quote } from "./errors/finding.js";
+export { type FindingLimits, findingsOfSpan } from "./errors/findings-of-span.js";
+export { issueText } from "./errors/issue-text.js";
+export { proposeFix, renderPatch, type ServePatch, type ServeSettings } from "./errors/propose-fix.js";
+export { type CandidateResult } from "./search/journal-rows.js";
+export { CandidateScorer } from "./search/scorer.js";

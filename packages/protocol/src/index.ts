@@ -128,6 +128,7 @@ export type {
 } from "./logprobs.js";
 export { structuralTag, type ConstraintFields, type StructuralTag } from "./structured.js";
 export { usageInfo, type UsageInfo } from "./usage.js";
+export { groupBy } from "./group-by.js";
 export {
   createSseDecoder,
   encodeSseJson,

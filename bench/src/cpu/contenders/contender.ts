@@ -41,7 +41,7 @@ export type Job =
 /** What a contender must know of a model to measure it. */
 export interface MeasuredModel {
   readonly path: string;
-  readonly shape: Pick<BenchShape, "vocabSize" | "contextLength">;
+  readonly shape: Pick<BenchShape, "vocabSize" | "contextLength" | "recurrence">;
 }
 
 export interface MeasureContext {

@@ -89,7 +89,7 @@ async function prefill(
 
 /**
  * Every stream has keys and values of its own (-no-kvu); the prompt is computed once and copied into each (-pps), which changes
- * nothing for the decode steps and saves minutes.
+ * nothing for the decode steps and saves minutes. States of recurrent layers cannot be copied so: each stream computes its own.
  */
 async function decode(
   install: Install,
@@ -100,7 +100,7 @@ async function decode(
     install,
     context,
     { context: streams * contextOf(promptTokens + newTokens), prompts: [promptTokens], newTokens, streams },
-    ["-no-kvu", "-pps"],
+    ["-no-kvu", ...(context.model.shape.recurrence === undefined ? ["-pps"] : [])],
   );
   return {
     decodeTokensPerSecond: median(lines.map((line) => numberOf(line, "speed_tg"))),

@@ -1,6 +1,6 @@
 import type { ExpertsConfig, ModelConfig } from "../program/model-config.js";
 import { artifactInvalid } from "@octavo/text/files/artifact-file";
-import type { ConfigDefaults } from "../program/model-family.js";
+import type { ConfigDefaults, ExpertRouting } from "../program/model-family.js";
 import type { ConfigJson } from "./config-schema.js";
 
 const maxExperts = 4_096;
@@ -16,10 +16,17 @@ export function readExperts(
 ): Pick<ModelConfig, "experts"> {
   const { experts } = defaults;
   if (experts === undefined) return {};
-  const countKey = config.num_local_experts === undefined ? "num_experts" : "num_local_experts";
-  if (experts.isOptional === true && config[countKey] === 0) return {};
+  const countKey =
+    config.num_local_experts !== undefined
+      ? "num_local_experts"
+      : config.n_routed_experts !== undefined
+        ? "n_routed_experts"
+        : config.moe_num_experts !== undefined
+          ? "moe_num_experts"
+          : "num_experts";
+  if (experts.isAbsent?.(config) === true) return {};
   const { shared_expert_intermediate_size: qwens, shared_intermediate_size: granites } = config;
-  const sharedSize = qwens ?? granites ?? experts.sharedIntermediateSize;
+  const sharedSize = experts.sharedSize?.(config) ?? qwens ?? granites ?? experts.sharedIntermediateSize;
   const hasShared = experts.sharedIntermediateSize !== undefined && sharedSize !== 0;
   const sharedIntermediateSize = hasShared ? sharedSize : undefined;
   return {
@@ -27,7 +34,7 @@ export function readExperts(
       path,
       {
         count: config[countKey] ?? experts.count,
-        perToken: config.num_experts_per_tok ?? experts.perToken,
+        perToken: config.num_experts_per_tok ?? config.moe_k ?? experts.perToken,
         intermediateSize:
           experts.intermediateSize === undefined
             ? intermediateSize
@@ -49,9 +56,14 @@ export function readExperts(
   };
 }
 
+/** DeepSeek V3's groups of experts; empty where all experts are one group. */
+export function groupsOf({ n_group: count, topk_group: chosen }: ConfigJson): ExpertRouting {
+  return (count ?? 1) > 1 ? { groups: { count: count ?? 1, chosen: chosen ?? 1, by: "two_best" } } : {};
+}
+
 /** The first `numFirst`; of the others, Qwen's rule: every `decoder_sparse_step`-th layer is a mixture, but for `mlp_only_layers`. */
 function denseLayers(path: string, config: ConfigJson, numLayers: number, numFirst: number): boolean[] {
-  const step = config.decoder_sparse_step ?? 1;
+  const step = config.decoder_sparse_step ?? config.moe_layer_interval ?? 1;
   if (!Number.isSafeInteger(step) || step < 1) throw artifactInvalid(path, `has decoder_sparse_step ${step}`);
   const dense = new Set(config.mlp_only_layers);
   const length = Math.min(Math.max(Math.trunc(numLayers), 0), 1_024);

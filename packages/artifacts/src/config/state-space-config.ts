@@ -43,7 +43,7 @@ export function readStateSpace(
 }
 
 /** Bounds of the step; the upper one may be infinite, which JSON cannot say. */
-function stepBounds(
+export function stepBounds(
   path: string,
   { time_step_limit: limit }: ConfigJson,
 ): Pick<StateSpaceConfig, "leastStep" | "mostStep"> {

@@ -36,7 +36,7 @@ export const graniteMoeHybridFamily: ModelFamily = {
       perToken: 2,
       normalizeWeights: true,
       sharedIntermediateSize: 1_024,
-      isOptional: true,
+      isAbsent: (config) => config.num_local_experts === 0,
     },
   },
   biases: { qkv: "config", output: "config", mlp: false },

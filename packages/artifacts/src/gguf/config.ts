@@ -85,12 +85,18 @@ export function findGgufFamily(path: string, metadata: GgufMetadata): GgufModelF
   const kind = new GgufValues(path, metadata, "general").string("architecture");
   if (kind === undefined) throw artifactInvalid(path, "has no general.architecture");
   const values = new GgufValues(path, metadata, kind);
-  const candidates = modelFamilies.filter(hasGguf).filter(({ gguf }) => gguf.architecture === kind);
+  const candidates = modelFamilies
+    .filter(hasGguf)
+    .filter(({ gguf }) => gguf.architecture === kind || gguf.otherArchitectures?.includes(kind) === true);
   const family =
     candidates.find(({ gguf }) => gguf.recognises?.(values) === true) ??
     candidates.find(({ gguf }) => gguf.recognises === undefined);
   if (family === undefined) {
-    const known = new Set(modelFamilies.filter(hasGguf).map(({ gguf }) => gguf.architecture));
+    const known = new Set(
+      modelFamilies
+        .filter(hasGguf)
+        .flatMap(({ gguf }) => [gguf.architecture, ...(gguf.otherArchitectures ?? [])]),
+    );
     throw artifactUnsupported(
       path,
       `is of the architecture ${JSON.stringify(kind.slice(0, 100))}; supported are ${[...known].join(", ")}`,

@@ -48,7 +48,7 @@ export function expertLayerNames({ router, expert, shared }: ExpertNames): Layer
   return {
     ffn_gate_inp: router,
     ffn_gate_exps: gate,
-    ffn_up_exps: up,
+    ...(up !== undefined && { ffn_up_exps: up }),
     ffn_down_exps: down,
     ...(shared !== undefined && {
       ...(shared.gate !== undefined && { ffn_gate_inp_shexp: shared.gate }),

@@ -1,4 +1,5 @@
 import type { BufferRef } from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol/errors";
 import { type ExpertNames, expertBuffers, mixtureOfExperts } from "./mixture-of-experts.js";
 import { finishEncoder, headLinear, sightOf } from "./encoder-layers.js";
 import type { LayerMixer } from "./recurrent-layers.js";
@@ -30,7 +31,8 @@ const llamaNames = {
   /** Within the layer: norms of the first and of the second block's input. */
   firstNorm: "input_layernorm",
   secondNorm: "post_attention_layernorm",
-  /** Within `self_attn`. */
+  /** Within the layer, and what stands within it. */
+  attention: "self_attn",
   queryNorm: "q_norm",
   keyNorm: "k_norm",
   output: "o_proj",
@@ -77,6 +79,8 @@ interface LayerBlocks {
   attention(options?: AttentionOptions): void;
   /** Default norm: `post_attention_layernorm` before. */
   gatedMlp(options?: GatedMlpOptions): void;
+  /** An MLP without a gate: up, activation, down. Norm: as of `gatedMlp`. */
+  plainMlp(): void;
   /** Norm: `post_attention_layernorm` before. */
   experts(names: ExpertNames): void;
   /** A block of a family's own. Default norm: `input_layernorm` before. */
@@ -165,6 +169,19 @@ export function decoder(
           gatedMlp(builder, names, buffers, enter(named(before)), index, options);
           leave(named(after));
         },
+        plainMlp: () => {
+          const input = enter(named(names.secondNorm));
+          const { hiddenActivation, intermediateSize, mlpBias: bias } = config;
+          if (hiddenActivation === "clamped_swiglu")
+            throw new OctavoError("internal_error", "A clamped SwiGLU was planned without a gate.");
+          const name = `model.layers.${index}`;
+          const up = { name: `${name}.${names.up}`, rows: intermediateSize, bias };
+          builder.project(input, [up], hiddenSize, buffers.activated);
+          builder.add({ op: "activation", on: buffers.activated, activation: hiddenActivation });
+          const down = { name: `${name}.${names.down}`, rows: hiddenSize, bias };
+          builder.project(buffers.activated, [down], intermediateSize, buffers.update);
+          leave(undefined);
+        },
         experts: (expertNames) => {
           const input = enter(named(names.secondNorm));
           if (forExperts !== undefined)
@@ -238,7 +255,7 @@ function attention(
 ): void {
   const { config } = builder;
   const { headDim, numHeads, numKvHeads, hiddenSize } = config;
-  const name = `model.layers.${layer}.self_attn`;
+  const name = `model.layers.${layer}.${names.attention}`;
   const qWidth = numHeads * headDim;
   const kvWidth = numKvHeads * headDim;
   const { buffer } = buffers.qkv;

@@ -17,7 +17,8 @@ export interface ExpertNames {
   /** Of one expert's tensors, without `.weight`; `*` stands for every index. */
   readonly expert: (index: number | "*") => {
     readonly gate: string;
-    readonly up: string;
+    /** Absent for experts whose activation multiplies nothing: theirs stands at `gate`. */
+    readonly up?: string;
     readonly down: string;
   };
   /** Of the tensors that hold all experts, in full; used where the checkpoint has them. */
@@ -96,6 +97,7 @@ export function mixtureOfExperts(
   const { count, perToken: topK } = experts;
   const at = (name: string): string => `model.layers.${layer}.${name}`;
   const { scores, shared } = buffers;
+  const isPlain = names.expert("*").up === undefined;
 
   const router = { name: at(names.router), rows: count, bias: names.biases !== undefined };
   const hasGate = names.shared?.gate !== undefined && shared !== undefined;
@@ -117,24 +119,32 @@ export function mixtureOfExperts(
     ...(experts.weightScale !== undefined && { weightScale: experts.weightScale }),
     ...(experts.hasSelectionBias === true &&
       names.selectionBias !== undefined && {
-        selectionBias: builder.vector(at(names.selectionBias), count),
+        selectionBias: builder.flatVector(at(names.selectionBias), count),
       }),
     activation,
+    ...(isPlain && { isGated: false }),
   });
   if (names.shared === undefined || shared === undefined) return;
   const inner = experts.sharedIntermediateSize ?? 0;
   const mlp = at(names.shared.mlp);
   const { fused } = names.shared;
   const isFused = fused !== undefined && builder.has(`${mlp}.${fused.gateUp}.weight`);
-  const gateAndUp = isFused
-    ? [{ name: `${mlp}.${fused.gateUp}`, rows: 2 * inner }]
-    : [
-        { name: `${mlp}.gate_proj`, rows: inner },
-        { name: `${mlp}.up_proj`, rows: inner },
-      ];
+  const gateAndUp = isPlain
+    ? [{ name: `${mlp}.up_proj`, rows: inner }]
+    : isFused
+      ? [{ name: `${mlp}.${fused.gateUp}`, rows: 2 * inner }]
+      : [
+          { name: `${mlp}.gate_proj`, rows: inner },
+          { name: `${mlp}.up_proj`, rows: inner },
+        ];
   const down = { name: `${mlp}.${isFused ? fused.down : "down_proj"}`, rows: hiddenSize };
-  builder.project(input, gateAndUp, hiddenSize, shared.gateUp);
-  builder.add({ op: "gated_activation", in: shared.gateUp, out: shared.activated, activation });
+  if (isPlain && activation !== "clamped_swiglu") {
+    builder.project(input, gateAndUp, hiddenSize, shared.activated);
+    builder.add({ op: "activation", on: shared.activated, activation });
+  } else {
+    builder.project(input, gateAndUp, hiddenSize, shared.gateUp);
+    builder.add({ op: "gated_activation", in: shared.gateUp, out: shared.activated, activation });
+  }
   builder.project(shared.activated, [down], inner, shared.out);
   if (hasGate)
     builder.add({ op: "sigmoid_gate", in: { ...scores, column: count, width: 1 }, on: shared.out });
@@ -161,7 +171,7 @@ function plannedExperts(
   return Array.from({ length: count }, (_, index) => {
     const { gate, up, down } = names.expert(index);
     return builder.expert(
-      { gate: at(gate), up: at(up), down: at(down) },
+      { gate: at(gate), ...(up !== undefined && { up: at(up) }), down: at(down) },
       intermediateSize,
       biases !== undefined,
     );

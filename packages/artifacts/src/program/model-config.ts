@@ -19,7 +19,7 @@ export interface ModelConfig {
   /** Bias on the attention's output projection; absent means none (Qwen2 has q, k, v biases alone). */
   readonly attentionOutputBias?: boolean;
   readonly mlpBias: boolean;
-  readonly hiddenActivation: "silu" | "gelu" | "gelu_tanh" | "clamped_swiglu";
+  readonly hiddenActivation: "silu" | "gelu" | "gelu_tanh" | "clamped_swiglu" | "relu_squared";
   readonly rope: RopeConfig;
   /** Window per layer; undefined for full attention. */
   readonly slidingWindows: readonly (number | undefined)[];
@@ -38,6 +38,8 @@ export interface ModelConfig {
   /** Scores and logits become cap * tanh(x / cap). */
   readonly attentionSoftCap?: number;
   readonly logitSoftCap?: number;
+  /** Norms of q and k, in families some of whose models have them; absent where the tensors decide. */
+  readonly hasQueryKeyNorm?: boolean;
   /** Factors of projections' inputs and outputs (Falcon-H1). */
   readonly multipliers?: {
     readonly attention: { readonly input: number; readonly key: number; readonly output: number };
@@ -138,6 +140,8 @@ export interface StateSpaceConfig {
   readonly kind: "state_space";
   /** True for the layers without attention; one with it may have a state beside. */
   readonly layers: readonly boolean[];
+  /** What each layer is, where it is one block alone (Nemotron-H). */
+  readonly blocks?: readonly ("state_space" | "attention" | "mlp" | "experts")[];
   /** Tokens that the convolution of x, b and c sees. */
   readonly taps: number;
   readonly numGroups: number;

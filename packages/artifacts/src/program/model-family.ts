@@ -84,8 +84,10 @@ export interface ConfigDefaults {
     readonly sharedIntermediateSize?: number;
     /** Whether a token's weights add up to 1; `config` where `norm_topk_prob` decides. */
     readonly normalizeWeights: boolean | "config";
-    /** A model of the family may say that it has 0 of them, and be dense. */
-    readonly isOptional?: true;
+    /** Of families that have dense models too. */
+    readonly isAbsent?: (config: ConfigJson) => boolean;
+    /** Of the expert that every token goes to, where it is not given as such. */
+    readonly sharedSize?: (config: ConfigJson) => number;
     /** How experts are chosen, where it is not by a softmax alone. */
     readonly routing?: (config: ConfigJson) => ExpertRouting;
     /** Layers before the first with experts. */
@@ -103,6 +105,8 @@ export type GgufBase = Omit<ModelConfig, "experts">;
 export interface GgufFamily {
   /** `general.architecture`. Of families that share one, a file is the one's that recognises it, else the first's in the registry. */
   readonly architecture: string;
+  /** Others that the same reader serves. */
+  readonly otherArchitectures?: readonly string[];
   readonly recognises?: (values: GgufValues) => boolean;
   readonly layerNames: LayerNames;
   /** `interleaved` where the converter permutes the rows of q and k so that rotary pairs are neighbours (`LlamaModel.permute`). */

@@ -4,6 +4,7 @@ import type { TensorInfo } from "../checkpoint/checkpoint.js";
 import { tensorSlices } from "../checkpoint/tensor-slices.js";
 import { closestNames, isFloatType } from "../checkpoint/tensor-storage.js";
 import type { ModelConfig } from "./model-config.js";
+import { type RowRuns, rowsByRun } from "./row-runs.js";
 import { transposedExperts } from "./transposed-experts.js";
 import type {
   AdaptableModule,
@@ -85,41 +86,13 @@ export class ProgramBuilder {
     return plan;
   }
 
-  /**
-   * Parts of the tensor `[sum of all runs, cols]` as a matrix: its rows come in `count` runs that hold `sizes` rows of each part in turn.
-   * @throws OctavoError `artifact_unsupported` when it is quantised in a way that does not let rows be read on their own
-   */
-  rowsByRun(
-    name: string,
-    sizes: readonly number[],
-    count: number,
-    cols: number,
-    part: readonly number[],
-  ): MatrixPlan {
-    const run = sizes.reduce((sum, size) => sum + size, 0);
-    const { recipe, ...whole } = this.#tensor(name, [count * run, cols]);
-    if (recipe !== undefined)
-      throw new OctavoError(
-        "artifact_unsupported",
-        `Tensor "${name}" in ${whole.path} is quantised, but has to be taken apart by rows; Octavo reads it unquantised or from GGUF.`,
-      );
-    const rowBytes = whole.byteLength / (count * run);
-    const sources = part.flatMap((index) =>
-      Array.from({ length: count }, (_, at): TensorInfo => {
-        const first = at * run + sizes.slice(0, index).reduce((sum, size) => sum + size, 0);
-        const rows = sizes[index] ?? 0;
-        return {
-          ...whole,
-          name: `${name}[${first}:${first + rows}]`,
-          shape: [rows, cols],
-          offset: whole.offset + first * rowBytes,
-          byteLength: rows * rowBytes,
-        };
-      }),
-    );
+  /** Rows of the tensor `[sum of all runs, cols]` as a matrix; see `rowsByRun`. */
+  rowsByRun(name: string, runs: RowRuns, cols: number, parts: readonly number[]): MatrixPlan {
+    const rows = runs.count * runs.sizes.reduce((sum, size) => sum + size, 0);
+    const sources = rowsByRun(this.#tensor(name, [rows, cols]), runs, parts);
     return {
       kind: "matrix",
-      rows: sources.reduce((sum, { shape: [rows = 0] }) => sum + rows, 0),
+      rows: sources.reduce((sum, { shape: [own = 0] }) => sum + own, 0),
       cols,
       sources,
     };
@@ -204,12 +177,13 @@ export class ProgramBuilder {
 
   /** An expert's gated MLP of three tensors, named without `.weight`. */
   expert(
-    names: { readonly gate: string; readonly up: string; readonly down: string },
+    names: { readonly gate: string; readonly up?: string; readonly down: string },
     inner: number,
     bias: boolean,
   ): PlannedExpert {
     const { hiddenSize } = this.config;
-    const gateAndUp = [names.gate, names.up].map((name) => ({ name, rows: inner, bias }));
+    const first = names.up === undefined ? [names.gate] : [names.gate, names.up];
+    const gateAndUp = first.map((name) => ({ name, rows: inner, bias }));
     const [gate, up] = this.#group(gateAndUp, hiddenSize);
     const [down] = this.#group([{ name: names.down, rows: hiddenSize, bias }], inner);
     if (gate === undefined || down === undefined)
@@ -235,8 +209,7 @@ export class ProgramBuilder {
     inner: number,
     biases?: { readonly gateUp: string; readonly down: string },
   ): PlannedExpert[] {
-    const { hiddenSize } = this.config;
-    const { isTransposed = false } = names;
+    const [{ hiddenSize }, { isTransposed = false }] = [this.config, names];
     const gates = this.#slices(names.gateUp, count, 2 * inner, hiddenSize, isTransposed && "interleaved");
     const downs = this.#slices(names.down, count, hiddenSize, inner, isTransposed && "whole");
     const gateBiases = biases && this.#vectorSlices(biases.gateUp, count, 2 * inner);

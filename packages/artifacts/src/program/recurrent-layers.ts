@@ -171,8 +171,8 @@ export function gatedDeltaNet(builder: ProgramBuilder): LayerMixer {
     const fused = `${name}.in_proj_qkvz.weight`;
     if (sizes.isByKeyHead && (builder.has(fused) || !builder.has(`${name}.in_proj_qkv.weight`))) {
       const values = valueWidth / numKeyHeads;
-      const rows = (...part: number[]): MatrixPlan =>
-        builder.rowsByRun(fused, [keyDim, keyDim, values, values], numKeyHeads, hiddenSize, part);
+      const runs = { count: numKeyHeads, sizes: [keyDim, keyDim, values, values] };
+      const rows = (...part: number[]): MatrixPlan => builder.rowsByRun(fused, runs, hiddenSize, part);
       builder.add({ op: "linear", in: input, weight: rows(0, 1, 2), out: projected });
       builder.add({ op: "linear", in: input, weight: rows(3), out: gate });
     } else {

@@ -23,6 +23,10 @@ import { lfm2Family } from "../families/lfm2.js";
 import { lfm2MoeFamily } from "../families/lfm2-moe.js";
 import { graniteMoeHybridFamily } from "../families/granite-moe-hybrid.js";
 import { falconH1Family } from "../families/falcon-h1.js";
+import { nemotronHFamily } from "../families/nemotron-h.js";
+import { ernie45MoeFamily } from "../families/ernie4-5-moe.js";
+import { glm4MoeFamily } from "../families/glm4-moe.js";
+import { miniMaxM2Family } from "../families/minimax-m2.js";
 import { smolLm3Family } from "../families/smollm3.js";
 import { cohere2Family } from "../families/cohere2.js";
 import { ernie45Family } from "../families/ernie4-5.js";
@@ -58,6 +62,10 @@ export const modelFamilies: readonly ModelFamily[] = [
   lfm2MoeFamily,
   graniteMoeHybridFamily,
   falconH1Family,
+  nemotronHFamily,
+  glm4MoeFamily,
+  ernie45MoeFamily,
+  miniMaxM2Family,
   gemmaFamily,
   gemma2Family,
   gemma3Family,

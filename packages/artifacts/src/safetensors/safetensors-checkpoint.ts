@@ -60,6 +60,21 @@ export function openSafetensors(
   };
 }
 
+/** Nemotron-H's checkpoints keep the names of the state-space models before it. */
+const backboneNames: readonly (readonly [string, string])[] = [
+  ["backbone.embeddings.", "model.embed_tokens."],
+  ["backbone.norm_f.", "model.norm."],
+  ["backbone.", "model."],
+];
+
+function withoutBackbone(all: ReadonlyMap<string, StoredTensor>): ReadonlyMap<string, StoredTensor> {
+  if (!all.has("backbone.embeddings.weight")) return all;
+  return renamed(all, (name) => {
+    const [from, to] = backboneNames.find(([prefix]) => name.startsWith(prefix)) ?? ["", ""];
+    return `${to}${name.slice(from.length)}`;
+  });
+}
+
 /** Tensors of the layers alone, as models without a head save them, under the names that they have below one. */
 function withPrefix(all: ReadonlyMap<string, StoredTensor>): ReadonlyMap<string, StoredTensor> {
   return all.has("embed_tokens.weight") ? renamed(all, (name) => `model.${name}`) : all;
@@ -71,7 +86,7 @@ function named(
   { architecture }: ModelConfig,
 ): ReadonlyMap<string, StoredTensor> {
   const { encoder } = modelFamily(architecture);
-  if (encoder === undefined) return withPrefix(all);
+  if (encoder === undefined) return withPrefix(withoutBackbone(all));
   return renamed(all, (name) =>
     (name.startsWith(encoder.tensorPrefix) ? name.slice(encoder.tensorPrefix.length) : name)
       // Of TensorFlow's checkpoints, from which BERT's were made.

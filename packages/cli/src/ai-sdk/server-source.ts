@@ -3,6 +3,7 @@ import type { UsageInfo, ChatDelta } from "@octavo/protocol";
 import { createSseDecoder } from "@octavo/protocol/sse";
 import type { WirePart, ModelSource, Embedded, ModelCall } from "./model-source.js";
 
+/** A server, and how to ask it. */
 export interface OctavoServerSettings {
   /** With `/v1`; default `$OCTAVO_BASE_URL`, else `http://127.0.0.1:8000/v1`. */
   readonly baseURL?: string | undefined;

@@ -1,6 +1,5 @@
 import {
   type ArrivalSpec,
-  createProgressLine,
   type DatasetSpec,
   type GoodputBounds,
   loadTest,
@@ -16,6 +15,7 @@ import {
   valueType,
 } from "@octavo/protocol/options";
 import { defineCommand } from "../command.js";
+import { createLoadLine } from "../output/load-line.js";
 import { interruptible } from "../interruptible.js";
 import { writeTextOf } from "../output/files.js";
 
@@ -157,7 +157,7 @@ type BenchServeFlags = ResolvedOptions<typeof rows>;
 export default defineCommand({
   options: rows,
   async run(flags) {
-    const progress = createProgressLine(process.stderr);
+    const progress = createLoadLine(process.stderr);
     const report = await interruptible((signal) =>
       loadTest({
         ...flags,

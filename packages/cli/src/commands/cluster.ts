@@ -57,6 +57,18 @@ function serveFlags(): ReadonlyMap<string, ServeFlag> {
   );
 }
 
+/** One deployment of a cluster.yaml; the first without a name. */
+export async function readDeployment(
+  path: string,
+  name: string | undefined,
+): Promise<ClusterConfig["deployments"][number]> {
+  const { deployments } = await readClusterFile(path, process.env, serveFlags());
+  const found = name === undefined ? deployments[0] : deployments.find((one) => one.name === name);
+  if (found === undefined)
+    throw new OctavoError("invalid_option", `${path} has no deployment ${name}`, { param: "deployment" });
+  return found;
+}
+
 function summaryOf({ deployments }: ClusterConfig): string {
   return deployments
     .map(({ name, model_loading_config: { model_id }, autoscaling, ray_actor_options: { num_cpus } }) => {

@@ -2,6 +2,7 @@ import { loadingOptions } from "@octavo/engine/options";
 import { option } from "@octavo/protocol/options";
 import { compareModels, type CompareProgress, renderHtml, renderTable } from "@octavo/studio/compare";
 import { defineCommand } from "../command.js";
+import { modelSource } from "../embedded-model.js";
 import { interruptible } from "../interruptible.js";
 import { writeTextOf } from "../output/files.js";
 import { createLoadingLine } from "../output/loading-line.js";
@@ -45,8 +46,8 @@ export default defineCommand({
     const comparison = await interruptible((signal) =>
       compareModels({
         ...options,
-        baseline,
-        variant,
+        baseline: modelSource(baseline),
+        variant: modelSource(variant),
         dataPath: data,
         signal,
         onLoadProgress: loading.update,

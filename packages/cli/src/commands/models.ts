@@ -4,6 +4,7 @@ import { resolveModel } from "@octavo/artifacts/hub/resolve-model";
 import { OctavoError } from "@octavo/protocol/errors";
 import { option } from "@octavo/protocol/options";
 import { defineCommand } from "../command.js";
+import { modelSource } from "../embedded-model.js";
 import { interruptible } from "../interruptible.js";
 import { createLoadingLine } from "../output/loading-line.js";
 import { textTable } from "../output/text-table.js";
@@ -68,7 +69,7 @@ export const showCommand = defineCommand({
   },
   options: { json },
   async run(options, model: string) {
-    const fit = await fitOf(model);
+    const fit = await fitOf(modelSource(model));
     if (fit.problem !== undefined) throw fit.problem;
     const cached = listCachedModels().find(({ repository }) => repository === model);
     const facts: Record<string, unknown> = {

@@ -1,44 +1,27 @@
 import { createProgressBar, type LoadProgress, type ProgressStream } from "@octavo/engine";
-import { progressBar } from "./progress-text.js";
+import { createTerminalLine, type TerminalLine } from "./progress-line.js";
 
 /** Shows a download with the engine's bar, and packing as one line that is redrawn on a terminal, plain elsewhere. */
-export function createLoadingLine(stream: ProgressStream): {
-  readonly update: (state: LoadProgress) => void;
-  /** Prints a line of its own in place of the one being redrawn. */
-  readonly warn: (message: string) => void;
-  readonly end: () => void;
-} {
+export function createLoadingLine(
+  stream: ProgressStream,
+): Omit<TerminalLine, "update"> & { readonly update: (state: LoadProgress) => void } {
   const showDownload = createProgressBar(stream);
+  const line = createTerminalLine(stream);
   let phase = "";
-  let drawnMs = 0;
   return {
+    ...line,
     update(state) {
+      const { doneBytes, totalBytes } = state;
       if (state.download !== undefined) {
         showDownload(state.download);
         return;
       }
-      if (!stream.isTTY) {
-        if (state.phase !== phase) stream.write(`${state.phase} (${mebibytes(state.totalBytes)})\n`);
-        phase = state.phase;
-        return;
-      }
-      const now = performance.now();
-      const finished = state.doneBytes >= state.totalBytes;
-      if (now - drawnMs < 80 && !finished && state.phase === phase) return;
+      const isNews = state.phase !== phase;
       phase = state.phase;
-      drawnMs = now;
-      const share = state.totalBytes === 0 ? 1 : state.doneBytes / state.totalBytes;
-      stream.write(
-        `\r\u001b[2K${state.phase} ${progressBar(share, 24)} ` +
-          `${mebibytes(state.doneBytes)} of ${mebibytes(state.totalBytes)}`,
-      );
-    },
-    warn(message) {
-      if (stream.isTTY && phase !== "") stream.write("\r\u001b[2K");
-      stream.write(`octavo: ${message}\n`);
-    },
-    end() {
-      if (stream.isTTY && phase !== "") stream.write("\n");
+      const share = totalBytes === 0 ? 1 : doneBytes / totalBytes;
+      if (stream.isTTY === true)
+        line.update({ share, isNews, text: `${phase} ${mebibytes(doneBytes)} of ${mebibytes(totalBytes)}` });
+      else if (isNews) stream.write(`${phase} (${mebibytes(totalBytes)})\n`);
     },
   };
 }

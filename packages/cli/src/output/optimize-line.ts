@@ -1,39 +1,19 @@
 import type { ProgressStream } from "@octavo/engine";
 import type { SearchProgress } from "@octavo/optimize";
-import { progressBar } from "./progress-text.js";
+import { createTerminalLine, type TerminalLine } from "./progress-line.js";
 
-const redrawMs = 100;
-const plainStep = 0.1;
-
-/** How far a search is: on a terminal one line, redrawn; elsewhere a plain line at every tenth of the budget and for each better candidate. */
-export function createOptimizeLine(stream: ProgressStream): {
-  readonly update: (progress: SearchProgress) => void;
-  readonly end: () => void;
-} {
-  let drawnMs = 0;
-  let isDrawn = false;
-  let nextPlain = 0;
+/** How far a search is; each better candidate is news. */
+export function createOptimizeLine(
+  stream: ProgressStream,
+): Omit<TerminalLine, "update"> & { readonly update: (progress: SearchProgress) => void } {
+  const line = createTerminalLine(stream);
   let said: number | undefined;
   return {
+    ...line,
     update(progress) {
       const { share, bestScore } = progress;
-      if (stream.isTTY === true) {
-        if (performance.now() - drawnMs < redrawMs) return;
-        drawnMs = performance.now();
-        isDrawn = true;
-        stream.write(
-          `\r\u001b[2K${progressBar(share, 24)} ${textOf(progress)}`.slice(0, (stream.columns ?? 100) + 4),
-        );
-        return;
-      }
-      if (share < nextPlain && bestScore === said) return;
+      line.update({ share, text: textOf(progress), isNews: bestScore !== said });
       said = bestScore;
-      nextPlain = Math.max(nextPlain, (Math.floor(share / plainStep + 1e-9) + 1) * plainStep);
-      stream.write(`${textOf(progress)}\n`);
-    },
-    end() {
-      if (isDrawn) stream.write("\n");
-      isDrawn = false;
     },
   };
 }

@@ -8,7 +8,7 @@ export interface BannerFacts {
   /** What runs the kernels. */
   readonly backend: Pick<
     LLM["backend"]["info"],
-    "instructionSet" | "features" | "kernelReasons" | "numThreads"
+    "name" | "instructionSet" | "features" | "kernelReasons" | "numThreads"
   >;
   /** Names requests may use; empty means the model's own. */
   readonly names: readonly string[];
@@ -31,7 +31,9 @@ export function serveBanner({ url, uds, model, backend, names, needsKey, faults 
     "",
     `  Octavo serves ${name} at ${uds === undefined ? `${url}/v1` : `the socket ${uds}`}`,
     `  context ${model.engine.maxModelLen} tokens, KV cache ${stats.totalBlocks} blocks`,
-    `  ${kernels} kernels on ${backend.numThreads} ${backend.numThreads === 1 ? "thread" : "threads"}`,
+    backend.name === "cpu"
+      ? `  ${kernels} kernels on ${backend.numThreads} ${backend.numThreads === 1 ? "thread" : "threads"}`
+      : `  ${backend.name} kernels on ${kernels}`,
     ...(backend.kernelReasons ?? []).map((reason) => `  ${reason}`),
     ...faults.map((fault) => `  WARNING: ${fault}`),
     "",

@@ -1,18 +1,22 @@
 import { styleText } from "node:util";
 
-/** Colours for people: on a terminal, unless NO_COLOR is set. */
-const isStyled = process.stderr.isTTY && !process.env["NO_COLOR"];
-
 type Style = Parameters<typeof styleText>[0];
 
-function styled(format: Style): (text: string) => string {
-  return (text) => (isStyled ? styleText(format, text) : text);
+/** Colours for people: on a terminal, unless NO_COLOR is set. */
+export function styleFor(stream: { readonly isTTY?: boolean }) {
+  const isStyled = stream.isTTY === true && !process.env["NO_COLOR"];
+  const styled =
+    (format: Style) =>
+    (text: string): string =>
+      isStyled ? styleText(format, text, { validateStream: false }) : text;
+  return {
+    bold: styled("bold"),
+    dim: styled("dim"),
+    good: styled("green"),
+    bad: styled("red"),
+    warning: styled("yellow"),
+  };
 }
 
-export const style = {
-  bold: styled("bold"),
-  dim: styled("dim"),
-  good: styled("green"),
-  bad: styled("red"),
-  warning: styled("yellow"),
-};
+/** Of what is written to standard error. */
+export const style = styleFor(process.stderr);

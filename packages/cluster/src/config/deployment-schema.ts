@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { gatewaySchema } from "@octavo/gateway/parts";
 import { autoscalingSchema } from "../autoscaling/autoscaling-config.js";
+import { sloSchema } from "../autoscaling/slo-policy.js";
 
 const name = z.string().regex(/^[\w.-]{1,64}$/, "expected 1 to 64 letters, digits and any of `_.-`");
 const flagValue = z.union([
@@ -34,6 +35,8 @@ export const deploymentSchema = z
     engine_kwargs: z.record(z.string(), flagValue).default({}),
     num_replicas: z.union([z.int().min(0).max(10_000), z.literal("auto")]).optional(),
     autoscaling_config: autoscalingSchema.optional(),
+    /** Scales by the wait that is predicted, not by Ray's rule. */
+    slo_policy: sloSchema.optional(),
     /** Calls that a replica has at one time; others wait in the gateway. */
     max_ongoing_requests: z.int().min(1).default(5),
     /** Calls that may wait; further ones are answered 503. -1 is no limit. */

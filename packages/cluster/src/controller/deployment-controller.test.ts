@@ -87,7 +87,7 @@ describe("a deployment's controller", () => {
     await until(() => at.said.length === 0 && at.controller.target === 0);
     const waiting = new AbortController();
     const turn = at.pool.turn(
-      performance.now(),
+      { arrivedMs: performance.now(), tokens: 1, isFirst: true },
       () => at.members().length > 0,
       () => waiting.signal,
     );

@@ -1,7 +1,7 @@
+import { isDeepStrictEqual } from "node:util";
 import { OctavoError } from "@octavo/protocol";
 import type { TargetPool } from "@octavo/gateway/parts";
-import { OngoingWindow } from "../autoscaling/ongoing-window.js";
-import { clipped, type PendingScale, rayDecision } from "../autoscaling/ray-rule.js";
+import { DeploymentScaler } from "../autoscaling/deployment-scaler.js";
 import { targetConfigOf } from "../config/deployment-schema.js";
 import type { ObservedReplica, ReplicaDriver, ReplicaSpec } from "../drivers/replica-driver.js";
 import { ManagedReplica } from "./managed-replica.js";
@@ -30,9 +30,7 @@ export class DeploymentController {
   readonly #reference = new Map<string, ReplicaIdentity>();
   readonly #leaving = new Set<Promise<void>>();
   #spec: ReplicaSpec;
-  #window: OngoingWindow;
-  #pending: PendingScale | undefined;
-  #target: number;
+  #scaler: DeploymentScaler;
   #observed: readonly ObservedReplica[] = [];
   #isReachable = true;
   #isRunning = false;
@@ -46,9 +44,7 @@ export class DeploymentController {
     this.#driver = driver;
     this.#pool = pool;
     this.#tell = tell;
-    const { autoscaling } = spec.deployment;
-    this.#window = new OngoingWindow(autoscaling);
-    this.#target = clipped(autoscaling.initial_replicas ?? autoscaling.min_replicas, autoscaling);
+    this.#scaler = new DeploymentScaler(spec.deployment.autoscaling, spec.deployment.slo_policy);
     driver.onChange((deployment) => {
       if (deployment === this.name) void this.#onChange();
     });
@@ -56,7 +52,7 @@ export class DeploymentController {
   }
 
   get target(): number {
-    return this.#target;
+    return this.#scaler.target;
   }
 
   get isReachable(): boolean {
@@ -82,14 +78,11 @@ export class DeploymentController {
 
   /** Another specification: replicas of another version are replaced one by one. */
   update(spec: ReplicaSpec): void {
-    const { autoscaling, max_queued_requests } = spec.deployment;
-    if (JSON.stringify(autoscaling) !== JSON.stringify(this.#spec.deployment.autoscaling)) {
-      this.#window = new OngoingWindow(autoscaling);
-      this.#pending = undefined;
-    }
+    const { autoscaling, slo_policy, max_queued_requests } = spec.deployment;
+    if (!isDeepStrictEqual([autoscaling, slo_policy], [this.#scaler.config, this.#scaler.slo]))
+      this.#scaler = new DeploymentScaler(autoscaling, slo_policy, this.#scaler.target);
     this.#spec = spec;
     this.#pool.maxQueued = max_queued_requests;
-    this.#target = clipped(this.#target, autoscaling);
     this.#step();
   }
 
@@ -155,32 +148,27 @@ export class DeploymentController {
     this.#follow(await this.#driver.observe(this.name));
     if (this.#isClosed) return;
     const ready = new Set(Array.from(this.#pool.members, ({ name }) => name));
-    await this.#driver.apply({ spec: this.#spec, count: this.#target, ready, rejected: this.#rejected });
+    await this.#driver.apply({
+      spec: this.#spec,
+      count: this.#scaler.target,
+      ready,
+      rejected: this.#rejected,
+    });
   }
 
   #scale(): void {
-    const config = this.#spec.deployment.autoscaling;
-    const nowS = performance.now() / 1000;
+    const before = this.#scaler.target;
     const ongoing = this.#pool.numQueued + this.#pool.numRunning;
-    const numRunning = this.numReady;
-    // the first request after none is not made to wait for the next report
-    if (numRunning === 0 && this.#target === 0 && ongoing > 0) this.#window.report(nowS, ongoing);
-    else this.#window.observe(nowS, ongoing);
-    const totalRequests = numRunning === 0 ? ongoing : this.#window.total(nowS);
-    const decision = rayDecision({
-      config,
-      numRunning,
-      target: this.#target,
-      totalRequests,
+    const { tokens } = this.#pool;
+    const nowS = performance.now() / 1000;
+    const target = this.#scaler.decide({
       nowS,
-      pending: this.#pending,
+      epochMs: Date.now(),
+      numReady: this.numReady,
+      ongoing,
+      tokens,
     });
-    this.#pending = decision.pending;
-    if (decision.target === this.#target) return;
-    this.#tell(
-      `${this.name}: ${this.#target} → ${decision.target} replicas for ${totalRequests.toFixed(1)} requests`,
-    );
-    this.#target = decision.target;
+    if (target !== before) this.#tell(`${this.name}: ${before} → ${target} replicas for ${ongoing} requests`);
   }
 
   /** Replicas that listen are met, those that are gone or about to go take no more calls. */

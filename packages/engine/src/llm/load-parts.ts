@@ -69,15 +69,18 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
   const drafting = speculative && (await import("./load-speculation.js"));
   const draft =
     speculative?.method === "draft_model" ? await drafting?.openDraft(speculative, options) : undefined;
-  const sizes = planSizes(checkpoint, draft, options, speculative?.numSpeculativeTokens ?? 0);
   const owned: Disposable[] = [];
   try {
     let { backend } = options;
     if (backend === undefined) {
-      backend = createCpuBackend({ kernels: options.kernels, ...given({ numThreads: options.numThreads }) });
+      backend = (await gpuOf(options)) ?? cpuOf(options);
       owned.unshift(backend);
-      warnOfMachine(backend, options);
+      if (backend.info.hasOwnMemory !== true) warnOfMachine(backend, options);
     }
+    const sizes = planSizes(checkpoint, draft, options, {
+      maxDraftTokens: speculative?.numSpeculativeTokens ?? 0,
+      hasOwnMemory: backend.info.hasOwnMemory === true,
+    });
     const { loaded, tokenizer, templates, createEngine } = await loadContents(
       backend,
       checkpoint,
@@ -104,6 +107,10 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
         options,
       ),
     );
+    await backend.settled?.().catch(async (error: unknown) => {
+      await engine[Symbol.asyncDispose]();
+      throw error;
+    });
     return {
       name: checkpoint.name,
       config: checkpoint.config,
@@ -152,6 +159,16 @@ async function corruptorOf({
     });
   const { WeightCorruptor } = await import("../faults/corrupt-weights.js");
   return new WeightCorruptor(corruptWeights);
+}
+
+async function gpuOf(options: ResolvedLoadOptions): Promise<Backend | undefined> {
+  if (options.device === "cpu") return undefined;
+  const { openGpuBackend } = await import("./open-gpu-backend.js");
+  return openGpuBackend(options);
+}
+
+function cpuOf({ kernels, numThreads }: ResolvedLoadOptions): Backend {
+  return createCpuBackend({ kernels, ...given({ numThreads }) });
 }
 
 function warnOfMachine({ info }: Backend, { onWarning }: ResolvedLoadOptions): void {
@@ -259,6 +276,9 @@ async function packWeights(
   return loaded;
 }
 
+/** The KV cache's size on a device that does not say how much memory it has. */
+const ownCacheBytes = 1 << 30;
+
 interface Sizes extends MemoryPlan {
   readonly blockSize: number;
   readonly maxNumSeqs: number;
@@ -270,7 +290,7 @@ function planSizes(
   checkpoint: Checkpoint,
   draft: DraftSource | undefined,
   options: ResolvedLoadOptions,
-  maxDraftTokens: number,
+  { maxDraftTokens, hasOwnMemory }: { readonly maxDraftTokens: number; readonly hasOwnMemory: boolean },
 ): Sizes {
   const { config, tensors } = checkpoint;
   const { dtype, memoryUtilization, blockSize, maxNumSeqs, maxNumBatchedTokens } = options;
@@ -278,7 +298,7 @@ function planSizes(
   for (const tensor of tensors.values()) weightBytes += tensor.byteLength;
   weightBytes += draft?.weightBytes ?? 0;
   const memoryBytes = availableMemoryBytes();
-  const availableBytes = memoryBytes - weightBytes;
+  const availableBytes = hasOwnMemory ? Infinity : memoryBytes - weightBytes;
   if (availableBytes <= 0 && options.kvCacheMemoryBytes === undefined) {
     throw new OctavoError(
       "out_of_memory",
@@ -294,9 +314,10 @@ function planSizes(
     maxNumSeqs: config.encoder === undefined ? maxNumSeqs : sequencesOfStep(options),
     maxModelLen: options.maxModelLen,
     kvCacheDtype: options.kvCacheDtype,
-    kvCacheMemoryBytes: options.kvCacheMemoryBytes ?? shareBytes,
+    kvCacheMemoryBytes:
+      options.kvCacheMemoryBytes ?? shareBytes ?? (hasOwnMemory ? ownCacheBytes : undefined),
     maxDraftTokens,
-    availableBytes: Math.max(availableBytes, 0),
+    availableBytes: hasOwnMemory ? Number.MAX_SAFE_INTEGER : Math.max(availableBytes, 0),
   });
   if (plan.isShortened) {
     options.onWarning?.(

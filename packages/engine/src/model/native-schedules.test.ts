@@ -47,6 +47,16 @@ scheduleProperties(
   () => openNativeModel(fixtureCheckpoint("qwen3-5"), "f32"),
   { numRuns: 3 * options.numRuns },
 );
+scheduleProperties(
+  "Mamba-2 beside attention in every layer",
+  () => openNativeModel(fixtureCheckpoint("falcon-h1"), "f32"),
+  options,
+);
+scheduleProperties(
+  "short convolutions, experts chosen by biased sigmoids",
+  () => openNativeModel(fixtureGguf("lfm2moe-q8_0"), "bf16"),
+  options,
+);
 scheduleProperties("GGUF q4_k", () => openNativeModel(fixtureGguf("llama-q4_k"), "bf16"), options);
 
 const adapters = ["llama3-all", "llama3-rslora", "llama3-upper"].map(fixtureAdapter);

@@ -1,6 +1,12 @@
 import { inGroup, option, valueType } from "@octavo/protocol/options";
 import { quantizationNames } from "@octavo/artifacts/quantization/quantization-names";
-import { adapterSpec, speculativeConfig, templateSource, weightCorruption } from "./option-values.js";
+import {
+  adapterSpec,
+  deviceName,
+  speculativeConfig,
+  templateSource,
+  weightCorruption,
+} from "./option-values.js";
 
 export { isNgram } from "./option-values.js";
 export { schedulingOptions } from "./scheduling-options.js";
@@ -54,6 +60,18 @@ export const loadingOptions = {
     weightsInPlace: option.toggle(
       "--weights-in-place",
       "read bf16 weights in place: faster starts and shared memory, slower with many streams",
+    ),
+    /**
+     * Where the model runs: `cpu`, `webgpu` (or `webgpu:NAME`, an adapter by part of its name), or `auto`: a GPU where one can be used,
+     * else the CPU. GPUs need the package `webgpu` beside Octavo.
+     */
+    device: option.of(
+      deviceName,
+      "--device <name>",
+      "where the model runs: cpu, webgpu, webgpu:ADAPTER or auto",
+      {
+        default: "cpu",
+      },
     ),
     /** Threads of the native backend. */
     numThreads: option.integer("--threads <n>", "compute threads", {

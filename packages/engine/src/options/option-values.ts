@@ -21,6 +21,21 @@ export const weightCorruption: OptionType<WeightCorruption> = {
   show: JSON.stringify,
 };
 
+/** A device to run on. */
+export const deviceName: OptionType<string> = {
+  expects: "cpu, auto, webgpu or webgpu:ADAPTER",
+  accepts: (value) => typeof value === "string" && isDevice(value),
+  parse(text) {
+    if (isDevice(text)) return text;
+    throw invalid(`expected cpu, auto, webgpu or webgpu:ADAPTER, not "${text}"`);
+  },
+  show: (device) => device,
+};
+
+function isDevice(text: string): boolean {
+  return /^(cpu|auto|webgpu(:.+)?)$/s.test(text);
+}
+
 /** vLLM's two ways to name an adapter: NAME=PATH, or a JSON object with `name`, `path` and perhaps `base_model_name`. */
 export const adapterSpec: OptionType<AdapterSpec> = {
   expects: "an object with name and path",

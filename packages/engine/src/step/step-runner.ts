@@ -209,7 +209,8 @@ export class StepRunner {
     });
     observers.notify("onStepFailed", OctavoError.from(thrown));
     const culprit = this.#failures.noteFailure(sequences, this.#requestOf);
-    if (this.#failures.isHopeless) throw thrown;
+    // A device that is gone is no request's fault.
+    if (this.#failures.isHopeless || OctavoError.from(thrown).code === "engine_failed") throw thrown;
     for (const sequence of sequences) {
       scheduler.forget(sequence);
       sequence.numScheduled = 0;

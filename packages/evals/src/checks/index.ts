@@ -2,9 +2,18 @@ export * from "./check.js";
 export * from "./define-check.js";
 export * from "./observation.js";
 export type { TestBed, TestBedNeed } from "./test-bed.js";
-export { observationsFromSpans, type SpanReading, type SpanSelection } from "../spans/from-spans.js";
+export {
+  observationOf,
+  observationsFromSpans,
+  type SpanReading,
+  type SpanSelection,
+  wantedCalls,
+} from "../spans/from-spans.js";
 export * from "../spans/gather-spans.js";
-export { readSpans } from "../spans/read-spans.js";
+export { readSpans, readSpanValues } from "../spans/read-spans.js";
+export { type Fact, factNames } from "../spans/fact-names.js";
+export { recordedContent } from "../spans/recorded-content.js";
+export type { SpanRecord } from "../spans/span-record.js";
 export { recordedTarget, spanDataset } from "../spans/span-dataset.js";
 export * from "./collecting/from-answer.js";
 export * from "./collecting/from-headers.js";

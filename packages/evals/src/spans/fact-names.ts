@@ -47,6 +47,8 @@ export const factNames = {
   gapCount: ["octavo.gap.count"],
   gapP99Ms: [{ seconds: "octavo.gap.p99" }, "gap_p99_ms"],
   gapMaxMs: [{ seconds: "octavo.gap.max" }, "gap_max_ms"],
+  firstTokenCause: ["octavo.first_token.cause", "first_token_cause"],
+  failureMessage: ["error.message", "exception.message", "error_message"],
   slowGapCause: ["octavo.slowest_gap.cause", "slowest_gap_cause"],
   slowGapMs: [{ seconds: "octavo.slowest_gap.duration" }],
   slowGapUsualMs: [{ seconds: "octavo.slowest_gap.usual" }],

@@ -4,7 +4,7 @@ import type { Exchange } from "../exchange/exchange.js";
 import type { AdminRoute, Stage, StageContext, StageDefinition, StageHooks } from "../exchange/stage.js";
 import { subjectsOf } from "../limits/scope.js";
 import { type BudgetConfig, budgetsSchema } from "./budget-config.js";
-import { periodAt } from "./budget-period.js";
+import { type Period, periodAt } from "./budget-period.js";
 import { Purse } from "./purse.js";
 import { actualCost, ceilingOf, shownAmount, worstCase } from "./worst-case.js";
 
@@ -23,13 +23,16 @@ interface Account {
 
 interface Reservation {
   readonly account: Account;
-  readonly amount: number;
+  /** For one attempt, and for all that were allowed. */
+  readonly once: number;
+  amount: number;
 }
 
 class BudgetsStage implements Stage {
   readonly #budgets: readonly BudgetConfig[];
   readonly #context: StageContext;
   readonly #accounts = new Map<string, Account>();
+  readonly #periods = new Map<BudgetConfig, Period>();
   readonly adminRoutes: readonly AdminRoute[] = [
     { method: "GET", path: "budgets", handle: () => this.#report() },
   ];
@@ -49,7 +52,7 @@ class BudgetsStage implements Stage {
           if (amount === 0) continue;
           await this.#slowDown(account);
           if (!(await account.purse.set(amount))) throw exceeded(account, amount);
-          reservations.push({ account, amount });
+          reservations.push({ account, once: amount, amount });
         }
     } catch (error) {
       for (const { account, amount } of reservations) await account.purse.settle(amount, 0);
@@ -57,10 +60,27 @@ class BudgetsStage implements Stage {
     }
     if (reservations.length === 0) return undefined;
     return {
+      onExtraAttempt: () => this.#reserveAgain(reservations),
       settle: async () => {
         for (const reservation of reservations) await this.#settle(reservation, exchange);
       },
     };
+  }
+
+  /** Another attempt may cost as much as the first did at most: it is made only where all budgets have that too. */
+  async #reserveAgain(reservations: readonly Reservation[]): Promise<boolean> {
+    const set: Reservation[] = [];
+    for (const reservation of reservations) {
+      const { account, once } = reservation;
+      if (await account.purse.set(once).catch(() => false)) {
+        set.push(reservation);
+        continue;
+      }
+      for (const before of set) await before.account.purse.settle(before.once, 0);
+      return false;
+    }
+    for (const reservation of set) reservation.amount += reservation.once;
+    return true;
   }
 
   async #settle({ account, amount }: Reservation, { ledger, id }: Exchange): Promise<void> {
@@ -75,7 +95,7 @@ class BudgetsStage implements Stage {
 
   #account(budget: BudgetConfig, subject: string): Account {
     const now = this.#context.nowMs();
-    const { id, startsAtMs, endsAtMs } = periodAt(budget.period, now);
+    const { id, startsAtMs, endsAtMs } = this.#period(budget, now);
     const key = `${budget.name}:${subject}:${id}`;
     const known = this.#accounts.get(key);
     if (known !== undefined) return known;
@@ -85,6 +105,15 @@ class BudgetsStage implements Stage {
     const account = { budget, subject, purse, level: 0, readAtMs: -Infinity, hasWarned: false };
     this.#accounts.set(key, account);
     return account;
+  }
+
+  /** The calendar is asked once a period. */
+  #period(budget: BudgetConfig, now: number): Period {
+    const known = this.#periods.get(budget);
+    if (known !== undefined && now >= known.startsAtMs && now < known.endsAtMs) return known;
+    const period = periodAt(budget.period, now);
+    this.#periods.set(budget, period);
+    return period;
   }
 
   #dropEnded(now: number): void {

@@ -34,8 +34,13 @@ export interface AttemptRecord {
 export function beginAttempt(
   begun: Pick<AttemptRecord, "target" | "model" | "reason" | "startedMs" | "predictedCachedTokens">,
 ): AttemptRecord {
+  // field by field: a copy by spread has a new hidden class with every field that follows
   return {
-    ...begun,
+    target: begun.target,
+    model: begun.model,
+    reason: begun.reason,
+    startedMs: begun.startedMs,
+    predictedCachedTokens: begun.predictedCachedTokens,
     firstByteMs: undefined,
     endedMs: undefined,
     outcome: "pending",

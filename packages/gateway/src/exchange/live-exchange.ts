@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { performance } from "node:perf_hooks";
 import { OctavoError } from "@octavo/protocol";
 import type { TraceContext } from "@octavo/tracing";
-import type { RouteChoice } from "../routing/router.js";
+import type { RouteChoice, TargetRouter } from "../routing/router.js";
 import { routingFacts, type RoutingFacts } from "../routing/request-facts.js";
 import {
   anonymousCaller,
@@ -33,10 +33,8 @@ export class LiveExchange implements Exchange {
   caller: GatewayCaller = anonymousCaller;
   /** Set once the body is here, before the first stage. */
   body!: RequestBody;
-  /** Looks up the route; set with the body. */
-  route!: (facts: RoutingFacts) => RouteChoice;
-  /** Of what may answer; set with the body. */
-  priceCeiling!: (choice: RouteChoice, facts: RoutingFacts) => ModelPrice | undefined;
+  /** Of the configuration that the exchange began with; set with the body. */
+  router!: TargetRouter;
   /** On `performance.now()`'s clock; whoever sweeps over exchanges ends it then. */
   dueMs = Number.POSITIVE_INFINITY;
   /** On `performance.now()`'s clock. */
@@ -73,14 +71,19 @@ export class LiveExchange implements Exchange {
     return this.#reason;
   }
 
-  /** What to do at once when the exchange is ended early: cancel attempts. */
-  onAbort: (() => void) | undefined;
+  /**
+   * What is cancelled at once when the exchange is ended early. Not a closure: V8 makes a function that is assigned to a
+   * property in the old generation, where it keeps the whole exchange until the next full collection.
+   */
+  cancelled: { cancel(): void } | undefined;
+  /** Its place in the list of open exchanges. */
+  place = 0;
 
   abort(reason: OctavoError): void {
     if (this.#reason !== undefined) return;
     this.#reason = reason;
     this.#abort?.abort(reason);
-    this.onAbort?.();
+    this.cancelled?.cancel();
   }
 
   elapsedMs(): number {
@@ -100,7 +103,7 @@ export class LiveExchange implements Exchange {
 
   /** The route; throws `model_not_found`. */
   get choice(): RouteChoice {
-    this.#choice ??= this.route(this.facts);
+    this.#choice ??= this.router.choose(this.facts, this.body.fields, this.headers);
     return this.#choice;
   }
 
@@ -110,6 +113,6 @@ export class LiveExchange implements Exchange {
   }
 
   highestPrice(): ModelPrice | undefined {
-    return this.priceCeiling(this.choice, this.facts);
+    return this.router.highestPrice(this.choice, this.facts);
   }
 }

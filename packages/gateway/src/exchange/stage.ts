@@ -29,6 +29,8 @@ export interface StageHooks {
   readonly answer?: LocalAnswer;
   /** Replaces what routing planned; an empty list ends the exchange with `no_target`. */
   readonly onRoute?: (planned: readonly PlannedAttempt[]) => readonly PlannedAttempt[];
+  /** Asked before every attempt after the first: a retry, a fallback, a hedge, an escalation. False where none may be made. */
+  readonly onExtraAttempt?: () => MaybePromise<boolean>;
   /** Reads and may hold back or replace the answer's text before it leaves. */
   readonly filterText?: TextFilter;
   /**

@@ -283,11 +283,10 @@ test("a judge is asked about the text as data, and what it does not say blocks w
   assert.equal(last[1]!.content, "<text>\nhi <\\/text> yes\n</text>");
 });
 
-test("an endpoint whose answers cannot be read is refused by rules on answers, and its requests are read all the same", async () => {
-  const messages = (): Exchange => sampleExchange({ operation: "messages" });
+test("answers that are text are read at every endpoint, and requests in any API's form", async () => {
   const rule = { check: "pii", on: ["response"] };
-  await assert.rejects(request([rule], messages()), { code: "guardrail_unavailable" });
-  assert.equal(await request([{ ...rule, on_failure: "open" }], messages()), undefined);
+  for (const operation of ["chat", "completions", "responses", "messages"] as const)
+    assert.ok((await request([rule], sampleExchange({ operation })))?.filterText !== undefined, operation);
   assert.equal(await request([rule], sampleExchange({ operation: "embeddings" })), undefined);
   const asked = sampleExchange({
     operation: "responses",

@@ -44,9 +44,8 @@ interface RuleSet {
   readonly verdicts: readonly CompiledVerdictRule[];
 }
 
-/** Operations whose answers are text, and those of them whose answers pass through filters. */
+/** Operations whose answers are text. */
 const writing: ReadonlySet<string> = new Set(["chat", "completions", "responses", "messages"]);
-const readable: ReadonlySet<string> = new Set(["chat", "completions"]);
 
 const trustedRoles: ReadonlySet<string> = new Set(["system", "developer", "assistant"]);
 
@@ -68,26 +67,12 @@ class GuardrailsStage implements Stage {
 
   onRequest(exchange: Exchange): StageHooks | undefined | Promise<StageHooks | undefined> {
     this.#checkTexts(exchange);
-    const hooks = this.#readsAnswer(exchange)
-      ? { filterText: new AnswerFilter(this.#response, exchange) }
-      : undefined;
+    const hooks =
+      this.#response.rules.length > 0 && writing.has(exchange.operation)
+        ? { filterText: new AnswerFilter(this.#response, exchange) }
+        : undefined;
     if (this.#request.verdicts.length === 0) return hooks;
     return this.#judgeRequest(exchange).then(() => hooks);
-  }
-
-  /** Whether there is an answer to read. Rules on answers that nobody can read have failed, before a target is asked. */
-  #readsAnswer({ operation, ledger }: Exchange): boolean {
-    const { rules } = this.#response;
-    if (rules.length === 0 || !writing.has(operation)) return false;
-    if (readable.has(operation)) return true;
-    for (const rule of rules)
-      ruleFailed(
-        rule,
-        "response",
-        ledger,
-        "answers of this endpoint are not read; those of /v1/chat/completions are",
-      );
-    return false;
   }
 
   #checkTexts(exchange: Exchange): void {

@@ -33,6 +33,11 @@ export const headerRows: readonly HeaderRow[] = [
   { name: "cost", isLate: true, value: ({ costUsd }) => formatDollars(costUsd) },
 ];
 
+/** Full names, made once. */
+const names: ReadonlyMap<string, ReadonlyMap<HeaderRow, string>> = new Map(
+  headerPrefixes.map((prefix) => [prefix, new Map(headerRows.map((row) => [row, nameUnder(row, prefix)]))]),
+);
+
 function latestAttempt({ winner, attempts }: LedgerEntry) {
   return winner ?? attempts.at(-1);
 }
@@ -64,7 +69,7 @@ export function headersOf(
     if (row.isLate === true && !withLate) continue;
     const value = row.value(entry);
     if (value === undefined) continue;
-    for (const prefix of prefixes) headers.push(nameUnder(row, prefix), value);
+    for (const prefix of prefixes) headers.push(names.get(prefix)?.get(row) ?? row.name, value);
   }
   return headers;
 }

@@ -92,33 +92,45 @@ export class GatewayMetrics {
   record(entry: LedgerEntry): void {
     const { operation, status, errorCode = "ok", attempts } = entry;
     const route = this.#label("route", entry.route ?? "none");
-    this.#requests.add(1, this.#labels({ ...route, operation, status: String(status), code: errorCode }));
+    this.#requests.add(1, this.#requestLabels(entry.route ?? "none", operation, status, errorCode));
     this.#duration.observe((entry.durationMs ?? 0) / 1000, route);
     if (entry.firstByteMs !== undefined) this.#firstByte.observe(entry.firstByteMs / 1000, route);
     for (const { target, reason, outcome, usage, costUsd, predictedCachedTokens } of attempts) {
       const ofTarget = this.#label("target", target);
-      this.#attempts.add(1, this.#labels({ target, reason, outcome }));
+      this.#attempts.add(1, this.#attemptLabels(target, reason, outcome));
       if (costUsd > 0) this.#cost.add(costUsd, ofTarget);
       if (usage === undefined) continue;
-      this.#tokens.add(usage.promptTokens, this.#labels({ target, kind: "prompt" }));
-      this.#tokens.add(usage.completionTokens, this.#labels({ target, kind: "completion" }));
-      if (usage.cachedTokens > 0)
-        this.#tokens.add(usage.cachedTokens, this.#labels({ target, kind: "cached" }));
+      this.#tokens.add(usage.promptTokens, this.#tokenLabels(target, "prompt"));
+      this.#tokens.add(usage.completionTokens, this.#tokenLabels(target, "completion"));
+      if (usage.cachedTokens > 0) this.#tokens.add(usage.cachedTokens, this.#tokenLabels(target, "cached"));
       if (predictedCachedTokens !== undefined)
         this.#cacheError.observe(Math.abs(predictedCachedTokens - usage.cachedTokens), ofTarget);
     }
   }
 
   #label(name: string, value: string): Labels {
-    return this.#labels({ [name]: value });
+    const key = `${name}=${value}`;
+    return this.#known.get(key) ?? this.#keep(key, { [name]: value });
   }
 
-  /** The one frozen set with these labels; there are as many as names in gateway.yaml and codes allow. */
-  #labels(labels: Labels): Labels {
-    let key = "";
-    for (const name in labels) key += `${name}=${labels[name] ?? ""};`;
-    let known = this.#known.get(key);
-    if (known === undefined) this.#known.set(key, (known = Object.freeze(labels)));
-    return known;
+  #requestLabels(route: string, operation: string, status: number, code: string): Labels {
+    const key = `${route}\0${operation}\0${status}\0${code}`;
+    return this.#known.get(key) ?? this.#keep(key, { route, operation, status: String(status), code });
+  }
+
+  #attemptLabels(target: string, reason: string, outcome: string): Labels {
+    const key = `${target}\0${reason}\0${outcome}`;
+    return this.#known.get(key) ?? this.#keep(key, { target, reason, outcome });
+  }
+
+  #tokenLabels(target: string, kind: string): Labels {
+    const key = `${target}\0${kind}`;
+    return this.#known.get(key) ?? this.#keep(key, { target, kind });
+  }
+
+  /** Label sets are made once, and frozen; there are as many as names in gateway.yaml and codes allow. */
+  #keep(key: string, labels: Labels): Labels {
+    this.#known.set(key, Object.freeze(labels));
+    return labels;
   }
 }

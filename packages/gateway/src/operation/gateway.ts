@@ -7,6 +7,7 @@ import { childContext, parseTraceContext } from "@octavo/tracing";
 import type { GatewayConfig } from "../config/schema.js";
 import type { Operation } from "../exchange/exchange.js";
 import { LiveExchange } from "../exchange/live-exchange.js";
+import { OpenExchanges } from "../exchange/open-exchanges.js";
 import { RequestBody } from "../exchange/request-body.js";
 import type { StageContext, StageHooks, WholeAnswer } from "../exchange/stage.js";
 import { readRequest } from "../http/read-request.js";
@@ -44,7 +45,7 @@ export class Gateway {
   readonly #spans: GatewaySpans;
   readonly #context: StageContext;
   readonly #random: () => number;
-  readonly #open = new Set<LiveExchange>();
+  readonly #open = new OpenExchanges();
   readonly #retiring = new Set<Promise<void>>();
   readonly #idle = new Set<() => void>();
   readonly #sweep: NodeJS.Timeout;
@@ -68,7 +69,7 @@ export class Gateway {
     this.#random = context.random;
     this.metrics = new GatewayMetrics(
       () => this.#runtime.router.everyTarget(),
-      () => this.#open.size,
+      () => this.#open.all.length,
       context.nowMs,
     );
     bind(this);
@@ -108,7 +109,7 @@ export class Gateway {
   }
 
   get numOpen(): number {
-    return this.#open.size;
+    return this.#open.all.length;
   }
 
   /** From now on calls follow this configuration; those under way end with the one they began with. Throws, and changes nothing. */
@@ -182,7 +183,7 @@ export class Gateway {
   /** Waits for calls under way, at most so long; then ends them. */
   async drain(timeoutMs: number): Promise<void> {
     this.#isDraining = true;
-    if (this.#open.size > 0) {
+    if (this.#open.all.length > 0) {
       await new Promise<void>((resolve) => {
         const finish = (): void => {
           clearTimeout(timer);
@@ -194,7 +195,7 @@ export class Gateway {
       });
     }
     const reason = new OctavoError("shutting_down", "the gateway is shutting down and ended this call");
-    for (const exchange of this.#open) exchange.abort(reason);
+    for (const exchange of this.#open.all) exchange.abort(reason);
   }
 
   async close(): Promise<void> {
@@ -209,7 +210,7 @@ export class Gateway {
   /** One sweep over all calls costs less than a timer for each. */
   #endOverdue(): void {
     const now = performance.now();
-    for (const exchange of this.#open)
+    for (const exchange of this.#open.all)
       if (now > exchange.dueMs)
         exchange.abort(
           new OctavoError("deadline_exceeded", "the call took longer than its route's total timeout"),
@@ -226,8 +227,7 @@ export class Gateway {
       throw new OctavoError("invalid_request", "stream: expected true or false", { param: "stream" });
     exchange.ledger.requestedModel = model.slice(0, 256);
     exchange.ledger.isStream = fields["stream"] === true;
-    exchange.route = (facts) => runtime.router.choose(facts, exchange.body.fields, exchange.headers);
-    exchange.priceCeiling = (choice, facts) => runtime.router.highestPrice(choice, facts);
+    exchange.router = runtime.router;
   }
 
   #fail(exchange: LiveExchange, writing: AnswerWriting, thrown: unknown, request: IncomingMessage): void {
@@ -265,8 +265,8 @@ export class Gateway {
     this.metrics.record(ledger);
     this.#spans.record(exchange, parentSpanId);
     if (this.#log.isOn) this.#log.add(accessLine(ledger));
-    this.#open.delete(exchange);
-    if (this.#open.size === 0) for (const finish of this.#idle) finish();
+    this.#open.remove(exchange);
+    if (this.#open.all.length === 0) for (const finish of this.#idle) finish();
   }
 }
 

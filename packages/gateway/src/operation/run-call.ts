@@ -37,7 +37,7 @@ export async function runCall(
   checkAborted(exchange);
   const local = hooks.at(-1)?.answer;
   if (local !== undefined) {
-    const source = sourceOf(exchange, environment, [], undefined, undefined);
+    const source = sourceOf(exchange, environment, hooks, [], undefined, undefined);
     await relayOf(exchange, environment, hooks, source, undefined, undefined, false).local(local);
     return undefined;
   }
@@ -62,7 +62,11 @@ export async function runCall(
   const planInTurn = async (): Promise<readonly PlannedAttempt[]> => {
     if (choice.pinned !== undefined && pool?.member(choice.pinned) === undefined) throw noSuchReplica();
     await pool?.turn(
-      exchange.arrivedMs,
+      {
+        arrivedMs: exchange.arrivedMs,
+        tokens: (blocks?.numTokens ?? exchange.facts.promptTokens) + exchange.facts.maxTokens,
+        isFirst: ledger.attempts.length === 0,
+      },
       () => runtime.router.hasRoom(choice, exchange.facts, environment.nowMs()),
       () => exchange.signal,
     );
@@ -77,8 +81,9 @@ export async function runCall(
     ? new Continuation(drawSeed())
     : undefined;
   const replan = pool === undefined ? undefined : planInTurn;
-  const source = sourceOf(exchange, environment, planned, continuation, blocks, replan);
-  exchange.onAbort = () => source.cancel();
+  const source = sourceOf(exchange, environment, hooks, planned, continuation, blocks, replan);
+  exchange.cancelled = source;
+  exchange.dueMs = exchange.arrivedMs + choice.route.config.timeouts.total;
   try {
     const obtained = await source.obtain();
     const relay = relayOf(exchange, environment, hooks, source, continuation, blocks, true);
@@ -93,6 +98,7 @@ export async function runCall(
 function sourceOf(
   exchange: LiveExchange,
   environment: CallEnvironment,
+  hooks: readonly StageHooks[],
   planned: readonly PlannedAttempt[],
   continuation: Continuation | undefined,
   blocks: PromptBlocks | undefined,
@@ -117,6 +123,7 @@ function sourceOf(
     retryOnRefusal: retries?.on_refusal ?? false,
     retries: budgets?.retries ?? noBudget,
     hedges: budgets?.hedges ?? noBudget,
+    allowsExtra: () => allowsExtra(hooks),
     canContinue: (next) => {
       const { winner } = exchange.ledger;
       const begun = winner === undefined ? undefined : attempted.get(winner);
@@ -152,7 +159,7 @@ function sourceOf(
         nowMs: environment.nowMs,
         predictedCachedTokens: cachedTokens,
         expectedTokens: promptTokens - (cachedTokens ?? 0) + maxTokens,
-        traceHeaders: { traceparent: formatTraceParent(exchange.trace), "x-request-id": exchange.id },
+        traceHeaders: ["traceparent", formatTraceParent(exchange.trace), "x-request-id", exchange.id],
       });
       exchange.ledger.attempts.push(attempt.record);
       attempted.set(attempt.record, target);
@@ -160,6 +167,11 @@ function sourceOf(
     },
     checkAborted: () => checkAborted(exchange),
   });
+}
+
+async function allowsExtra(hooks: readonly StageHooks[]): Promise<boolean> {
+  for (const { onExtraAttempt } of hooks) if ((await onExtraAttempt?.()) === false) return false;
+  return true;
 }
 
 function relayOf(

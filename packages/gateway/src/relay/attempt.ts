@@ -29,7 +29,8 @@ export interface AttemptOptions {
   readonly predictedCachedTokens: number | undefined;
   /** That it may have to compute, prompt and output. */
   readonly expectedTokens: number;
-  readonly traceHeaders: Readonly<Record<string, string>>;
+  /** Names and values in turn. */
+  readonly traceHeaders: readonly string[];
 }
 
 /** The target has begun to answer with success: from now on its answer is the client's, unless another attempt was faster. */
@@ -39,7 +40,7 @@ export type AttemptStart =
       readonly status: number;
       readonly json: JsonFields;
       /** As the target wrote it, where that is OpenAI's shape. */
-      readonly bytes: Buffer | undefined;
+      readonly text: string | undefined;
     }
   | { readonly kind: "stream"; readonly status: number };
 
@@ -90,13 +91,15 @@ export class TargetAttempt implements DrainableCall {
     // whoever does not wait for it does not want its failure
     this.ready.catch(() => undefined);
     const wire = target.family.request(call);
+    const sent = target.headersFor(wire, options.nowMs());
+    sent.push(...options.traceHeaders);
     target.begin(this);
     target.breaker.begin(options.nowMs());
     this.#upstream = new UpstreamCall(
       target,
       {
         path: wire.path,
-        headers: { ...target.headersFor(wire, options.nowMs()), ...options.traceHeaders },
+        headers: sent,
         body: wire.body,
       },
       options.timeouts,
@@ -219,7 +222,8 @@ export class TargetAttempt implements DrainableCall {
 
   #endWhole(): void {
     const bytes = this.#chunks.length === 1 ? this.#chunks[0] : Buffer.concat(this.#chunks);
-    const json = asObject(parseJson(bytes?.toString("utf8") ?? "")?.value);
+    const text = bytes?.toString("utf8") ?? "";
+    const json = asObject(parseJson(text)?.value);
     if (json === undefined)
       throw new OctavoError("target_answer_invalid", "the target's answer is not a JSON object");
     const { call } = this.#options;
@@ -229,7 +233,7 @@ export class TargetAttempt implements DrainableCall {
       kind: "whole",
       status: this.#status,
       json: answer,
-      bytes: answer === json ? bytes : undefined,
+      text: answer === json ? text : undefined,
     });
   }
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { asObjects, asRecord, OctavoError } from "@octavo/protocol";
 import type { PlannedAttempt } from "../exchange/exchange.js";
+import type { MaybePromise } from "../exchange/stage.js";
 import type { AttemptReason } from "../exchange/ledger-entry.js";
 import type { TargetAttempt, AttemptStart } from "./attempt.js";
 import type { AttemptBudget } from "./attempt-budget.js";
@@ -17,6 +18,8 @@ export interface ObtainOptions {
   readonly retryOnRefusal: boolean;
   readonly retries: AttemptBudget;
   readonly hedges: AttemptBudget;
+  /** Whether stages allow another attempt: it may cost as much as the first. */
+  readonly allowsExtra: () => MaybePromise<boolean>;
   /** Whether a target can go on with an answer that another one began. */
   readonly canContinue: (planned: PlannedAttempt) => boolean;
   /** Throws `no_target` where the target takes no calls any more. */
@@ -124,6 +127,7 @@ export class AnswerSource {
       return undefined;
     // the budget is for targets in trouble; an answer that was judged, or begun, is another matter
     if (isExtra && reason === undefined && !retries.take()) return undefined;
+    if (isExtra && !(await this.#options.allowsExtra())) return undefined;
     if (isAgain)
       await sleep(backoffMs * 2 ** Math.min(4, this.#place - planned.length) * (0.5 + Math.random()));
     this.#place += 1;
@@ -177,6 +181,8 @@ export class AnswerSource {
     timer.abort();
     const next = planned[this.#place];
     if (outcome !== "slow" || next === undefined || !this.hasMore || !hedges.take()) return obtained;
+    if (!(await this.#options.allowsExtra()) || first.record.outcome !== "pending") return obtained;
+    this.#options.checkAborted();
     this.#place += 1;
     const second = this.#start(next, "hedge", undefined);
     try {

@@ -54,21 +54,21 @@ export class Relay {
           continue;
         }
       }
-      return this.#deliver(attempt, json, start.status, start.kind === "whole" ? start.bytes : undefined);
+      return this.#deliver(attempt, json, start.status, start.kind === "whole" ? start.text : undefined);
     }
   }
 
   /** An answer of the gateway's own, such as a cache's. */
   async local({ json, status }: LocalAnswer): Promise<void> {
     if (this.#exchange.facts.isStream) await this.#streamWhole(json);
-    else sendWhole(this.#exchange, this.#options.writing, { status, json, bytes: undefined });
+    else sendWhole(this.#exchange, this.#options.writing, { status, json, text: undefined });
   }
 
   async #deliver(
     attempt: TargetAttempt,
     json: WholeAnswer["json"],
     status: number,
-    bytes: Buffer | undefined,
+    text: string | undefined,
   ): Promise<WholeAnswer | undefined> {
     this.#options.onWinner(attempt);
     const filtered = this.#filters === undefined ? json : await this.#filters.whole(json);
@@ -78,7 +78,7 @@ export class Relay {
       sendWhole(this.#exchange, this.#options.writing, {
         status,
         json: filtered,
-        bytes: isUnchanged ? bytes : undefined,
+        text: isUnchanged ? text : undefined,
       });
     return this.#collects ? this.#answerOf(attempt, filtered, status) : undefined;
   }
@@ -133,7 +133,8 @@ export class Relay {
     if (this.#filters !== undefined) {
       const filters = this.#filters;
       const filtered = [];
-      for (const part of leaving) filtered.push({ raw: undefined, json: await filters.chunk(part.json) });
+      for (const part of leaving)
+        for (const json of await filters.events(part.json)) filtered.push({ raw: undefined, json });
       leaving = filtered;
     }
     if (this.#collects) for (const { json } of leaving) this.#assembler.add(json);

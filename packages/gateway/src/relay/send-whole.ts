@@ -16,29 +16,25 @@ export interface AnswerWriting {
   readonly stallMs: number;
 }
 
-/** Sends an answer in one piece: the target's bytes where nobody changed them. */
+/** Sends an answer in one piece: the target's text where nobody changed it. One string leaves in one write with the headers. */
 export function sendWhole(
   exchange: LiveExchange,
   { prefixes }: AnswerWriting,
   {
     status,
     json,
-    bytes,
-  }: { readonly status: number; readonly json: JsonFields; readonly bytes: Buffer | undefined },
+    text,
+  }: { readonly status: number; readonly json: JsonFields; readonly text: string | undefined },
 ): void {
   const { ledger, response } = exchange;
   if (response.destroyed || response.writableEnded) return;
-  const body = bytes ?? Buffer.from(JSON.stringify(json));
+  const body = text ?? JSON.stringify(json);
   ledger.status = status;
   ledger.firstByteMs ??= exchange.elapsedMs();
   closeAccount(exchange);
-  response.writeHead(status, [
-    "content-type",
-    "application/json",
-    "content-length",
-    String(body.length),
-    ...headersOf(ledger, prefixes, true),
-  ]);
+  const headers = headersOf(ledger, prefixes, true);
+  headers.push("content-type", "application/json", "content-length", String(Buffer.byteLength(body)));
+  response.writeHead(status, headers);
   response.end(body);
 }
 

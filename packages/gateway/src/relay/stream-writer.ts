@@ -114,7 +114,12 @@ export class StreamWriter {
   }
 
   #textOf({ raw, json }: StreamPart): string {
-    if (raw === undefined) return encodeSseJson(this.#options.hidesTokenIds ? withoutTokenIds(json) : json);
+    if (raw === undefined) {
+      const { type } = json;
+      // clients of `/messages` and `/responses` go by the event's name
+      const name = typeof type === "string" && !Array.isArray(json["choices"]) ? `event: ${type}\n` : "";
+      return name + encodeSseJson(this.#options.hidesTokenIds ? withoutTokenIds(json) : json);
+    }
     return this.#options.hidesTokenIds ? raw.replaceAll(tokenIdFields, "") : raw;
   }
 

@@ -1,17 +1,27 @@
-import { asNumber, asObjects, asRecord, asString, type JsonFields } from "@octavo/protocol";
+import { asNumber, asObjects, asRecord, asString, type JsonFields, OctavoError } from "@octavo/protocol";
 import type { TextChannel, TextFilter } from "../exchange/stage.js";
+import { isTyped, TypedTexts } from "./typed-texts.js";
 
 /** Runs an answer's text through the filters of all stages, in order, chunk by chunk or whole. */
 export class TextFilters {
   readonly #filters: readonly TextFilter[];
   readonly #open = new Map<string, TextChannel>();
+  readonly #typed = new TypedTexts({
+    push: (channel, text) => this.#push(channel, text),
+    end: (channel) => this.#end(channel),
+  });
 
   constructor(filters: readonly TextFilter[]) {
     this.#filters = filters;
   }
 
+  /** What leaves now in place of one event of a stream, in any API's shape. */
+  async events(json: JsonFields): Promise<readonly JsonFields[]> {
+    return isTyped(json) ? this.#typed.events(json) : [await this.#chunk(withChoices(json))];
+  }
+
   /** A chunk with the text that may leave now. At a choice's finish, what was held back leaves before it. */
-  async chunk(json: JsonFields): Promise<JsonFields> {
+  async #chunk(json: JsonFields): Promise<JsonFields> {
     const choices: JsonFields[] = [];
     for (const choice of asObjects(json["choices"])) {
       const index = asNumber(choice["index"]) ?? 0;
@@ -24,6 +34,8 @@ export class TextFilters {
 
   /** A whole answer with the text that may leave. */
   async whole(json: JsonFields): Promise<JsonFields> {
+    if (isTyped(json)) return this.#typed.whole(json);
+    withChoices(json);
     const choices: JsonFields[] = [];
     for (const choice of asObjects(json["choices"])) {
       const index = asNumber(choice["index"]) ?? 0;
@@ -102,6 +114,15 @@ export class TextFilters {
     }
     return rest;
   }
+}
+
+/** What has no known shape cannot be read, and so does not leave. */
+function withChoices(json: JsonFields): JsonFields {
+  if (Array.isArray(json["choices"])) return json;
+  throw new OctavoError(
+    "target_answer_invalid",
+    "the target's answer has a shape that rules on its text cannot read",
+  );
 }
 
 const textKinds = [

@@ -31,7 +31,8 @@ export class UpstreamCall {
     target: LiveTarget,
     request: {
       readonly path: string;
-      readonly headers: Record<string, string>;
+      /** Names and values in turn. */
+      readonly headers: string[];
       readonly body: Buffer | string;
     },
     timeouts: UpstreamTimeouts,

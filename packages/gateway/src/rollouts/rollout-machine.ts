@@ -5,7 +5,7 @@ import {
   type MeanEvidence,
   noMeanEvidence,
 } from "@octavo/statistics";
-import { isObserved } from "./gates.js";
+import { type GateName, isObserved } from "./gates.js";
 import type { RolloutConfig } from "./rollout-config.js";
 
 /** `held`: stays at its stage until a person decides; it is rolled back by evidence all the same. */
@@ -93,7 +93,7 @@ export function gateKeys({ gates }: RolloutConfig): string[] {
 /**
  * The next state and what was decided, if anything. Pure: a journal of events gives the same decisions again.
  *
- * Rollback: the mean of the gates' e-values against "no worse than tolerated" reaches 1 / rollback_alpha. A mean of e-values is
+ * Rollback: the weighted mean of the gates' e-values against "no worse than tolerated" reaches 1 / rollback_alpha. A mean of e-values is
  * one (Vovk and Wang 2021), so a canary that is no worse by any gate is ever rolled back with probability rollback_alpha at most.
  * Promotion: in this stage every gate's e-value against "worse by the margin" reaches 1 / promote_alpha; one worse by one margin
  * would have to pass that gate, so no correction is needed.
@@ -134,10 +134,19 @@ const fitOf = (config: RolloutConfig, index: number, evidence: MeanEvidence): Me
 
 /** E-value against "no worse than tolerated by any gate". */
 export function harmEvidence(config: RolloutConfig, state: RolloutState): number {
-  const values = gateKeys(config).map(
-    (gate, index) => harmOf(config, index, state.gates[gate]?.harm ?? noMeanEvidence).value,
-  );
-  return values.reduce((sum, value) => sum + value / values.length, 0);
+  const total = config.gates.reduce((sum, { check }) => sum + gateWeight(check), 0);
+  return gateKeys(config).reduce((sum, gate, index) => {
+    const { value } = harmOf(config, index, state.gates[gate]?.harm ?? noMeanEvidence);
+    return sum + (gateWeight(config.gates[index]!.check) / total) * value;
+  }, 0);
+}
+
+/**
+ * Parts of the first capital that gates bet with, set before anything is seen. Durations tell something with every pair and gather
+ * evidence fast; failures are rare, and a gate of them that had half of the capital would need half as much evidence again.
+ */
+function gateWeight(check: GateName): number {
+  return check === "latency" || check === "within_ms" ? 1 : 9;
 }
 
 function decide(config: RolloutConfig, state: RolloutState, atMs: number): RolloutStep {

@@ -12,14 +12,16 @@ const config = rolloutSchema.parse({
 });
 const good = { jsonValid: 0.98, medianMs: 400 };
 
-test("three points less valid JSON are rolled back within 1,500 pairs", () => {
-  const canary = { jsonValid: 0.95, medianMs: 400 };
-  const ended = Array.from({ length: 20 }, (_, seed) =>
-    simulateRollout({ config, primary: good, canary, sharedDifficulty: 0.5, maxPairs: 1500, seed }),
-  );
-  const rolledBack = ended.filter(({ decisions }) => decisions.at(-1)?.decision === "rollback");
-  assert.ok(rolledBack.length >= 19, `${rolledBack.length} of 20`);
-});
+for (const sharedDifficulty of [0, 0.5]) {
+  test(`three points less valid JSON are rolled back within 1,500 pairs, ${sharedDifficulty} of the difficulty shared`, () => {
+    const canary = { jsonValid: 0.95, medianMs: 400 };
+    const ended = Array.from({ length: 20 }, (_, seed) =>
+      simulateRollout({ config, primary: good, canary, sharedDifficulty, maxPairs: 1500, seed }),
+    );
+    const rolledBack = ended.filter(({ decisions }) => decisions.at(-1)?.decision === "rollback");
+    assert.ok(rolledBack.length >= 19, `${rolledBack.length} of 20`);
+  });
+}
 
 test("the same model against itself is seldom rolled back, and promoted in the end", () => {
   let rolledBack = 0;

@@ -11,6 +11,9 @@ export interface PlanInput extends StrategyInput {
   readonly sessionKey: string | undefined;
 }
 
+/** A call makes no more attempts (`retries.attempts`): a plan of a thousand targets is not worth its time. */
+const mostAttempts = 16;
+
 /**
  * Which targets to ask, in order: the route's by its strategy, the session's own target first, then those of its fallback
  * routes. Targets that admit nothing are left out. Everything it knows comes as an argument: the same function runs in the
@@ -22,9 +25,11 @@ export function planAttempts(routes: readonly RouteStates[], input: PlanInput): 
     const open = states.filter(({ admits }) => admits);
     let ordered = open.length < 2 ? open : strategies[strategy](open, input);
     if (input.sessionKey !== undefined) ordered = sessionFirst(ordered, states, input.sessionKey);
-    for (const { target, model } of ordered)
+    for (const { target, model } of ordered) {
+      if (planned.length >= mostAttempts) return planned;
       if (!planned.some((one) => one.target === target && one.model === model))
         planned.push({ target, model });
+    }
   }
   return planned;
 }

@@ -269,9 +269,8 @@ function statesOf(
         admits: live.admits(nowMs, share),
         outstanding: live.outstanding,
         outstandingTokens: live.outstandingTokens,
-        get firstByteMs() {
-          return live.firstByte.quantile(quantile);
-        },
+        firstByteMs:
+          route.config.strategy === "least_latency" ? live.firstByte.quantile(quantile) : undefined,
         price: live.priceOf(model),
         cachedTokens: prefix?.index.predict(live.name, prefix.hashes, prefix.numTokens),
       },

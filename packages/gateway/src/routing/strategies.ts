@@ -11,7 +11,7 @@ export interface TargetState {
   readonly outstanding: number;
   /** Tokens that its calls under way may still have to compute. */
   readonly outstandingTokens: number;
-  /** Measured percentile of the time to first byte; undefined before the first answer. */
+  /** Measured percentile of the time to first byte; undefined before the first answer, and where no strategy asks for it. */
   readonly firstByteMs: number | undefined;
   readonly price: ModelPrice | undefined;
   /** Prompt tokens that its prefix cache is expected to have; undefined where nobody counts. */
@@ -78,15 +78,20 @@ function powerOfTwo(states: readonly TargetState[], input: StrategyInput): reado
   return favourite === undefined ? drawn : [favourite, ...drawn];
 }
 
+/** Targets to fall back to; a call makes no more attempts. */
+const mostSpares = 14;
+
 /** The better of two, then the other one, then the rest from a random place on: whom to ask after failures. */
 function drawnFirst(states: readonly TargetState[], random: () => number): readonly TargetState[] {
   const first = Math.floor(random() * states.length);
   const second = (first + 1 + Math.floor(random() * (states.length - 1))) % states.length;
   const [one, two] = [states[first], states[second]];
   if (one === undefined || two === undefined || one === two) return states;
-  const rest = [...states.slice(first), ...states.slice(0, first)].filter(
-    (state) => state !== one && state !== two,
-  );
+  const rest: TargetState[] = [];
+  for (let at = first + 1; at < first + states.length && rest.length < mostSpares; at += 1) {
+    const state = states[at % states.length];
+    if (state !== undefined && state !== two) rest.push(state);
+  }
   return two.outstandingTokens < one.outstandingTokens ? [two, one, ...rest] : [one, two, ...rest];
 }
 

@@ -8,8 +8,25 @@ export interface TargetPoolOptions {
   readonly maxQueued: number;
 }
 
+export interface QueuedCall {
+  /** On `performance.now()`'s clock. */
+  readonly arrivedMs: number;
+  /** That it may have to compute, prompt and output. */
+  readonly tokens: number;
+  /** False where it was asked for before, and failed or was moved. */
+  readonly isFirst: boolean;
+}
+
+interface TokenTotals {
+  readonly queued: number;
+  readonly running: number;
+  readonly arrived: number;
+  readonly finished: number;
+}
+
 interface Waiter {
   readonly arrivedMs: number;
+  readonly tokens: number;
   readonly canStart: () => boolean;
   readonly start: () => void;
 }
@@ -30,6 +47,7 @@ export class TargetPool {
   readonly #leaving = new Set<LiveTarget>();
   /** By arrival. */
   readonly #waiters: Waiter[] = [];
+  #arrivedTokens = 0;
   #endsPerMs = 0;
   #lastEndMs = 0;
   #isClosed = false;
@@ -55,6 +73,18 @@ export class TargetPool {
   /** Calls at members, those of leaving ones included. */
   get numRunning(): number {
     return this.all.reduce((total, { outstanding }) => total + outstanding, 0);
+  }
+
+  /** Tokens that calls may have to compute: those that wait, those at members, those that came and those that are over. */
+  get tokens(): TokenTotals {
+    const queued = this.#waiters.reduce((total, { tokens }) => total + tokens, 0);
+    const running = this.all.reduce((total, { outstandingTokens }) => total + outstandingTokens, 0);
+    return {
+      queued,
+      running,
+      arrived: this.#arrivedTokens,
+      finished: this.#arrivedTokens - queued - running,
+    };
   }
 
   member(name: string): LiveTarget | undefined {
@@ -91,7 +121,12 @@ export class TargetPool {
    * Resolves when `canStart` holds and it is this call's turn; what it says must start a call at once. Throws `overloaded` where
    * too many wait, and the signal's reason when it aborts.
    */
-  async turn(arrivedMs: number, canStart: () => boolean, signal: () => AbortSignal): Promise<void> {
+  async turn(
+    { arrivedMs, tokens, isFirst }: QueuedCall,
+    canStart: () => boolean,
+    signal: () => AbortSignal,
+  ): Promise<void> {
+    if (isFirst) this.#arrivedTokens += tokens;
     if (this.#waiters.length === 0 && canStart()) return;
     const { maxQueued } = this;
     if (this.#isClosed) throw new OctavoError("shutting_down", "the deployment is shutting down");
@@ -112,6 +147,7 @@ export class TargetPool {
       };
       const waiter: Waiter = {
         arrivedMs,
+        tokens,
         canStart,
         start: () => {
           leave();

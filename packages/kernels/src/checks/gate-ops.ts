@@ -1,7 +1,7 @@
-import type { Activation, BufferRef, Op, PlainActivation } from "../backend.js";
+import type { Activation, BufferRef, Op } from "../backend.js";
 import type { Span } from "./span.js";
 
-/** In the order of the kernels. */
+/** In the order of the C++ enumeration. */
 export const activations: readonly string[] = [
   "silu",
   "gelu",
@@ -13,17 +13,8 @@ export const activations: readonly string[] = [
   "tanh",
   "relu",
 ] satisfies Activation[];
-
-export const plainActivations: readonly string[] = [
-  "silu",
-  "gelu",
-  "gelu_tanh",
-  "sigmoid",
-  "identity",
-  "relu_squared",
-  "tanh",
-  "relu",
-] satisfies PlainActivation[];
+/** All that take one value: `clamped_swiglu` takes two. */
+export const plainActivations = activations.filter((activation) => activation !== "clamped_swiglu");
 
 /** How a check reads and writes a program's buffers, and how it fails. */
 export interface OpChecker {

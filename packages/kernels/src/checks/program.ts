@@ -2,7 +2,7 @@ import { checkExpert, checkRouting } from "./experts.js";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { BufferRef, Matrix, Op, ProgramSpec } from "../backend.js";
 import { stateWidths } from "../state-widths.js";
-import { activations, checkGate, checkSplit, type OpChecker, plainActivations } from "./gate-ops.js";
+import { checkGate, checkSplit, type OpChecker, activations, plainActivations } from "./gate-ops.js";
 import { checkRecurrentOp, type StateNeed } from "./recurrent-ops.js";
 import { type Span, spanOf } from "./span.js";
 

@@ -14,16 +14,27 @@ import { samplingConformance } from "./conformance/sampling.js";
 import { misuseConformance } from "./conformance/misuse.js";
 import { wholeSequencesConformance } from "./conformance/whole-sequences.js";
 
+export interface ConformanceOptions {
+  /** Fewer draws of each sampling filter, for backends whose steps are slow where they are tested. */
+  readonly numDraws?: number;
+  /** Fewer and shorter sequences where schedules are compared bit by bit. */
+  readonly hasFewSteps?: boolean;
+}
+
 /** What every backend must do. `open` makes one with so many threads, if it has threads at all. */
-export function backendConformance(name: string, open: (numThreads: number) => Backend): void {
+export function backendConformance(
+  name: string,
+  open: (numThreads: number) => Backend,
+  { numDraws, hasFewSteps }: ConformanceOptions = {},
+): void {
   describe(`${name} backend`, () => {
     rowOpsConformance(() => open(2));
     expertsConformance(() => open(2));
     attentionConformance(() => open(2));
-    determinismConformance(open);
+    determinismConformance(open, hasFewSteps);
     recurrentConformance(open);
     adapterConformance(open);
-    samplingConformance(() => open(2));
+    samplingConformance(() => open(2), numDraws);
     samplerStateConformance(() => open(2));
     draftsConformance(() => open(2));
     logprobsConformance(() => open(2));

@@ -16,6 +16,8 @@ export interface TraceOptions {
   readonly maxOutputTokens: number;
 }
 
+type TraceFile = Pick<TraceOptions, "path" | "format">;
+
 interface TraceRow {
   readonly atMs: number;
   readonly inputTokens: number;
@@ -27,6 +29,20 @@ interface TraceRow {
 /** Input tokens one Mooncake hash id stands for. */
 const mooncakeBlockTokens = 512;
 
+/** Recorded arrivals, from 0 on and in order, and lengths. Throws `dataset_invalid` with the line at fault. */
+export function traceRows(content: string, options: TraceFile): readonly TraceRow[] {
+  const lines = content.split(/\r?\n/).filter((line) => line.trim() !== "");
+  const rows =
+    options.format === "mooncake"
+      ? lines.map((line, i) => mooncakeRow(line, i, options))
+      : csvRows(lines, options);
+  const usable = rows.filter((row) => row.inputTokens > 0 && row.outputTokens > 0);
+  if (usable.length === 0) throw bad(options, 1, "no usable rows");
+  const ordered = usable.toSorted((a, b) => a.atMs - b.atMs);
+  const startMs = ordered[0]?.atMs ?? 0;
+  return ordered.map((row) => ({ ...row, atMs: row.atMs - startMs }));
+}
+
 /**
  * Recorded arrivals and lengths, with generated text to match: Mooncake (JSON lines, FAST'25), BurstGPT (CSV), Azure LLM
  * inference traces (CSV). Only lengths, times and sharing come from the trace; none of them carries text.
@@ -35,15 +51,7 @@ export function traceDataset(
   content: string,
   options: TraceOptions,
 ): LoadDataset & { readonly clipped: number } {
-  const lines = content.split(/\r?\n/).filter((line) => line.trim() !== "");
-  const rows =
-    options.format === "mooncake"
-      ? lines.map((line, i) => mooncakeRow(line, i, options))
-      : csvRows(lines, options);
-  const usable = rows.filter((row) => row.inputTokens > 0 && row.outputTokens > 0);
-  if (usable.length === 0) throw bad(options, 1, "no usable rows");
-  const startMs = Math.min(...usable.map((row) => row.atMs));
-  const ordered = usable.toSorted((a, b) => a.atMs - b.atMs);
+  const ordered = traceRows(content, options);
   const clipped = ordered.filter(
     (row) => row.inputTokens > options.maxInputTokens || row.outputTokens > options.maxOutputTokens,
   ).length;
@@ -64,7 +72,7 @@ export function traceDataset(
         prompt: promptFor(row, random, options),
         maxTokens: Math.min(row.outputTokens, options.maxOutputTokens),
         ignoreEos: options.ignoreEos,
-        atMs: row.atMs - startMs,
+        atMs: row.atMs,
       }));
     },
   };
@@ -89,7 +97,7 @@ function promptFor(row: TraceRow, random: Random, options: TraceOptions): string
   return parts.join(" ");
 }
 
-function mooncakeRow(line: string, index: number, options: TraceOptions): TraceRow {
+function mooncakeRow(line: string, index: number, options: TraceFile): TraceRow {
   let value: unknown;
   try {
     value = JSON.parse(line);
@@ -116,7 +124,7 @@ const csvColumns = {
   azure: { at: "timestamp", input: "contexttokens", output: "generatedtokens" },
 } as const;
 
-function csvRows(lines: readonly string[], options: TraceOptions): TraceRow[] {
+function csvRows(lines: readonly string[], options: TraceFile): TraceRow[] {
   const names = csvColumns[options.format === "azure" ? "azure" : "burstgpt"];
   const header = (lines[0] ?? "").split(",").map((name) => name.trim().toLowerCase());
   const column = (name: string) => {
@@ -146,13 +154,13 @@ function azureTimeMs(time: string): number {
   return Date.parse(`${match[1]}T${match[2]}Z`) + Number(match[3] ?? 0) * 1000;
 }
 
-function finite(value: number | undefined, options: TraceOptions, line: number, field: string): number {
+function finite(value: number | undefined, options: TraceFile, line: number, field: string): number {
   if (value === undefined || !Number.isFinite(value) || value < 0)
     throw bad(options, line, `"${field}" is not a number`);
   return value;
 }
 
-function bad(options: TraceOptions, line: number, what: string): OctavoError {
+function bad(options: TraceFile, line: number, what: string): OctavoError {
   return new OctavoError("invalid_option", `${options.path}:${line}: ${what} (${options.format} trace)`, {
     param: "dataset",
   });

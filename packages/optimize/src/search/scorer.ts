@@ -67,8 +67,8 @@ export class CandidateScorer {
     const fresh = new Map<string, Asked>();
     for (const [index, key] of keys.entries()) if (!this.#known.has(key)) fresh.set(key, asked[index]!);
     const { signal, concurrency } = this.#settings;
-    const allowed = [...fresh].slice(0, budget?.callsLeft);
-    const source = function* (): Generator<[string, Asked]> {
+    const allowed = leadersFirst([...fresh].slice(0, budget?.callsLeft));
+    const source = function* (): Generator<readonly [string, Asked]> {
       for (const one of allowed) {
         if (budget?.refusal() !== undefined) return;
         yield one;
@@ -131,6 +131,17 @@ export class CandidateScorer {
     await journal?.append(key, { cost, result });
     return { key, result };
   }
+}
+
+/**
+ * One question of each candidate before all others: what a candidate's requests begin with is then in the engine's prefix cache when
+ * the rest of them comes.
+ */
+function leadersFirst(asked: readonly (readonly [string, Asked])[]): readonly (readonly [string, Asked])[] {
+  const led = new Set<Candidate>();
+  const leaders = asked.filter(([, { candidate }]) => !led.has(candidate) && led.add(candidate));
+  const isLeader = new Set(leaders);
+  return [...leaders, ...asked.filter((one) => !isLeader.has(one))];
 }
 
 /** A seed of a case, the same in every round and for every candidate. */

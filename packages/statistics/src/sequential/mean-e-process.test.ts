@@ -10,10 +10,10 @@ test("capital is the weighted mean of what the bets won", () => {
   const harm = new MeanEProcess({ mean: 0, side: "below" });
   for (const value of [-1, 0, 1, -0.5]) harm.observe(value);
   const won = (share: number): number => (1 + share) * (1 - share) * (1 + share / 2);
-  close(harm.value, 0.2 * won(0.1) + 0.3 * won(0.25) + 0.3 * won(0.45) + 0.2 * won(0.75));
+  close(harm.value, 0.15 * won(0.15) + 0.35 * won(0.3) + 0.35 * won(0.45) + 0.15 * won(0.65));
   const fit = new MeanEProcess({ mean: -0.2, side: "above" });
   fit.observe(0.2);
-  close(fit.value, 1 + (0.2 * 0.1 + 0.3 * 0.25 + 0.3 * 0.45 + 0.2 * 0.75) * (0.4 / 0.8));
+  close(fit.value, 1 + (0.15 * 0.15 + 0.35 * 0.3 + 0.35 * 0.45 + 0.15 * 0.65) * (0.4 / 0.8));
 });
 
 test("order does not matter, and evidence of several observers adds up", () => {

@@ -4,10 +4,10 @@ import type { Interval } from "../estimate.js";
 
 /** Shares of the capital that are bet, and how the first capital is divided among them. */
 const bets = [
-  { share: 0.1, weight: 0.2 },
-  { share: 0.25, weight: 0.3 },
-  { share: 0.45, weight: 0.3 },
-  { share: 0.75, weight: 0.2 },
+  { share: 0.15, weight: 0.15 },
+  { share: 0.3, weight: 0.35 },
+  { share: 0.45, weight: 0.35 },
+  { share: 0.65, weight: 0.15 },
 ] as const;
 
 /** All that a `MeanEProcess` knows: plain numbers, to be stored and added to another's. */

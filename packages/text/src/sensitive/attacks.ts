@@ -6,10 +6,14 @@ import type { PatternDetector } from "./detect.js";
  * they are put between letters so that nobody finds the words.
  */
 export function unmasked(text: string): string {
+  if (!mayBeMasked.test(text)) return text;
   return normalizeUnicode(text, "NFKC")
     .replaceAll(/[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]/g, "")
     .replaceAll(/[ \t\u00a0]+/g, " ");
 }
+
+/** Plain characters with single spaces are read as they are. */
+const mayBeMasked = /[^\n\x20-\x7e]| {2}/;
 
 /** Ways in which a text tries to give a model orders. A list of patterns finds what is known: it does not protect. */
 export const promptInjectionDetectors: readonly PatternDetector[] = [

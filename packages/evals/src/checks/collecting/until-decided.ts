@@ -1,9 +1,9 @@
+import { groupBy } from "@octavo/protocol";
 import { Random } from "@octavo/statistics";
 import type { EvalCase } from "../../cases/eval-case.js";
 import type { Verdict } from "../check.js";
 import type { TestBed } from "../test-bed.js";
 import type { Observation } from "../observation.js";
-import { groupBy } from "../judging/group-by.js";
 
 /** How cases are sent where a check is looked at as they are answered. */
 export interface LookPlan {

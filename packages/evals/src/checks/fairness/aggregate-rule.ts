@@ -1,7 +1,7 @@
+import { groupBy } from "@octavo/protocol";
 import { quantile } from "@octavo/statistics";
 import type { RuleOfThumb } from "../check.js";
 import type { Observation } from "../observation.js";
-import { groupBy } from "../judging/group-by.js";
 import { rounded } from "../judging/rounded.js";
 
 interface AggregateRule {

@@ -1,6 +1,6 @@
+import { groupBy } from "@octavo/protocol";
 import { mean, pairedTTest } from "@octavo/statistics";
 import { scoresOfArrivals } from "../judging/arrival-scores.js";
-import { groupBy } from "../judging/group-by.js";
 import { lossEffect } from "../judging/loss-effect.js";
 import type { Latency } from "../judging/answered-latencies.js";
 import { moreOften } from "../judging/more-often.js";

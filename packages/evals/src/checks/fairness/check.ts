@@ -1,9 +1,9 @@
+import { groupBy } from "@octavo/protocol";
 import type { CheckResult, Hypothesis, MovedCase, SampleSize } from "../check.js";
 import { defineCheck, type Judgement } from "../define-check.js";
 import { collectTwoTenants } from "./collect.js";
 import { swapSmallTenant } from "../judging/placebos.js";
 import type { Observation } from "../observation.js";
-import { groupBy } from "../judging/group-by.js";
 import { intervalsFigure } from "../judging/figures.js";
 import { requestsForTail, tailSampleSize } from "../judging/quantile-ratio.js";
 import { pairArrivals } from "../judging/time-blocks.js";

@@ -1,6 +1,6 @@
+import { groupBy } from "@octavo/protocol";
 import type { Chart } from "../check.js";
 import type { Observation } from "../observation.js";
-import { groupBy } from "../judging/group-by.js";
 import { byTime, thinned } from "../judging/time-blocks.js";
 import type { OwnTraffic } from "./latency-effects.js";
 import { servicesOf } from "./service-gap.js";

@@ -1,7 +1,7 @@
+import { groupBy } from "@octavo/protocol";
 import { mean, studentTQuantile } from "@octavo/statistics";
 import type { Advice, Chart } from "../check.js";
 import type { Observation, ObservedSlowGap } from "../observation.js";
-import { groupBy } from "../judging/group-by.js";
 import { byTime } from "../judging/time-blocks.js";
 
 export interface CauseShare {

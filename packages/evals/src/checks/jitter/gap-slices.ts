@@ -1,5 +1,5 @@
+import { groupBy } from "@octavo/protocol";
 import type { Observation } from "../observation.js";
-import { groupBy } from "../judging/group-by.js";
 
 interface TimedGap {
   /** When it ended, ms since 1970. */

@@ -1,5 +1,5 @@
+import { groupBy } from "@octavo/protocol";
 import type { Placebo } from "../judging/false-alarms.js";
-import { groupBy } from "../judging/group-by.js";
 import type { JitterSettings } from "./settings.js";
 
 /** Turns of the quiet time, dealt to both sides: streams of one turn shared its steps, so they stay together. */

@@ -1,3 +1,4 @@
+import { groupBy } from "@octavo/protocol";
 import { quantile } from "@octavo/statistics";
 import type { CheckResult, Chart, Hypothesis, RuleOfThumb } from "../check.js";
 import { defineCheck, type Judgement } from "../define-check.js";
@@ -12,7 +13,6 @@ import { latencyEffects, soloFailures } from "../fairness/latency-effects.js";
 import type { Observation } from "../observation.js";
 import { type ArrivalScores, oneSidedNotes, scoresOfArrivals } from "../judging/arrival-scores.js";
 import { intervalsFigure } from "../judging/figures.js";
-import { groupBy } from "../judging/group-by.js";
 import { evaluatorsOf } from "../judging/pairs.js";
 import { rounded } from "../judging/rounded.js";
 import { pairArrivals } from "../judging/time-blocks.js";

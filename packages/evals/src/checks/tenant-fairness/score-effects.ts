@@ -1,6 +1,6 @@
+import { groupBy } from "@octavo/protocol";
 import { Random, tailMean } from "@octavo/statistics";
 import type { Observation } from "../observation.js";
-import { groupBy } from "../judging/group-by.js";
 import { clusterMean, dropBelow } from "../judging/cluster-mean.js";
 import { lossEffect } from "../judging/loss-effect.js";
 import { moreOften } from "../judging/more-often.js";

@@ -1,9 +1,8 @@
-import { OctavoError } from "@octavo/protocol";
+import { groupBy, OctavoError } from "@octavo/protocol";
 import type { EvalCase } from "../../cases/eval-case.js";
 import type { TestBed } from "../test-bed.js";
 import type { Observation } from "../observation.js";
 import { readSpans } from "../../spans/read-spans.js";
-import { groupBy } from "../judging/group-by.js";
 import { byTime } from "../judging/time-blocks.js";
 import { replayedTag } from "./replayed.js";
 import type { TrafficDriftSettings } from "./settings.js";

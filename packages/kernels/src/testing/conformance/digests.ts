@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import type { Backend, OutputRow } from "../../backend.js";
 import { greedy, LogitModel } from "../logit-harness.js";
 import { SeededRandom } from "../seeded-random.js";
-import { xxhash64 } from "../xxhash64.js";
+import { xxhash64 } from "../../xxhash64.js";
 
 /** Digests of rows of logits: of exactly those rows that want one, whatever else they want. */
 export function digestsConformance(open: () => Backend): void {

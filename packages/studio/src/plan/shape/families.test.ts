@@ -45,6 +45,7 @@ const recurrentTypes = new Set([
   "lfm2_moe",
   "granitemoehybrid",
   "falcon_h1",
+  "nemotron_h",
 ]);
 
 for (const { modelType } of modelFamilies) {

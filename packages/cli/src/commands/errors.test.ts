@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test from "node:test";
+import { runOctavo } from "../testing/run-octavo.js";
+
+const call = (id: number, attributes: Readonly<Record<string, unknown>>, isError = false) =>
+  JSON.stringify({
+    traceId: String(id).padStart(32, "0"),
+    spanId: String(id).padStart(16, "0"),
+    startTimeUnixNano: `${1_760_000_000_000 + id * 1000}000000`,
+    endTimeUnixNano: `${1_760_000_000_900 + id * 1000}000000`,
+    ...(isError && { status: { code: 2 } }),
+    attributes: { "gen_ai.operation.name": "chat", ...attributes },
+  });
+
+const slow = (id: number, cause: string) =>
+  call(id, {
+    "octavo.slowest_gap.cause": cause,
+    "octavo.slowest_gap.duration": 0.8,
+    "octavo.tenant.id": "acme",
+  });
+const refused = (id: number) =>
+  call(id, { "error.type": "queue_full", "error.message": `${id} requests wait already` }, true);
+
+test("findings become clusters with a fix, keep their status, and come back as regressed", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "octavo-cli-errors-"));
+  try {
+    const spans = join(folder, "spans.jsonl");
+    const state = join(folder, "feed.json");
+    const config = join(folder, "serve.yaml");
+    await writeFile(config, "max_num_batched_tokens: 4096\n");
+    const list = async (lines: readonly string[]) => {
+      await writeFile(spans, `${lines.join("\n")}\n`);
+      return runOctavo(["errors", "list", "--spans", spans, "--state", state, "--config", config, "--json"]);
+    };
+    const first = await list([
+      slow(1, "prefill_burst"),
+      slow(2, "prefill_burst"),
+      refused(3),
+      refused(4),
+      call(5, {}),
+    ]);
+    assert.equal(first.code, 0, first.err);
+    const { calls, findings, unverified, entries } = JSON.parse(first.out) as {
+      calls: number;
+      findings: number;
+      unverified: number;
+      entries: readonly {
+        id: string;
+        cause: string;
+        status: string;
+        count: number;
+        fix: { set: object } | null;
+      }[];
+    };
+    assert.deepEqual([calls, findings, unverified], [5, 4, 0]);
+    assert.deepEqual(
+      entries.map(({ cause, status, count, fix }) => [cause, status, count, fix?.set]).toSorted(),
+      [
+        ["prefill_burst", "new", 2, { "long-prefill-token-threshold": 512 }],
+        ["queue_full", "new", 2, { "max-queued-requests": 2048 }],
+      ],
+    );
+
+    const id = entries.find(({ cause }) => cause === "queue_full")!.id;
+    const marked = await runOctavo(["errors", "mark", id.slice(0, 6), "fixed", "--state", state]);
+    assert.equal(marked.code, 0, marked.err);
+    // the marks of a file edited by hand count: the fix came before what follows
+    const edited = (await readFile(state, "utf8")).replace(/"since": \d+/g, '"since": 1760000000000');
+    await writeFile(state, edited);
+    const again = await list([slow(1, "prefill_burst"), refused(3), refused(9)]);
+    assert.match(again.out, /"cause": "queue_full",[^}]*"status": "regressed"/);
+
+    const issue = await runOctavo(["errors", "issue", id.slice(0, 6), "--state", state]);
+    assert.match(issue.out, /^# request: queue_full \(2 findings\)/);
+    assert.match(issue.out, /`error\.message`:\n\n```\n3 requests wait already\n```/);
+    assert.match(issue.out, /```yaml\nmax-queued-requests: 2048\n```/);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("what the feed cannot use is refused by name", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "octavo-cli-errors-"));
+  try {
+    const broken = join(folder, "feed.json");
+    await writeFile(broken, '{"version": 2}');
+    const typo = join(folder, "serve.yaml");
+    await writeFile(typo, "max_num_seq: 4\n");
+    const spans = join(folder, "spans.jsonl");
+    await writeFile(spans, `${refused(1)}\n`);
+    const state = join(folder, "new.json");
+    for (const [args, says] of [
+      [["list", "--spans", spans, "--state", broken], /no state of the error feed/],
+      [["list", "--spans", spans, "--state", state, "--config", typo], /max-num-seqs/],
+      [["list", "--spans", join(folder, "none"), "--state", state], /cannot read the spans/],
+      [["mark", "abc", "fixed", "--state", state], /no cluster of the feed is abc/],
+      [["mark", "abc", "done", "--state", state], /status is one of/],
+    ] as const) {
+      const { code, err } = await runOctavo(["errors", ...args]);
+      assert.notEqual(code, 0);
+      assert.match(err, says);
+    }
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,5 @@
+/** The scheduler alone, as simulations run it: no backend, no weights. */
+export { BlockPool } from "./kv-cache/block-pool.js";
+export { PrefillPacer } from "./scheduler/prefill-pacer.js";
+export { Scheduler } from "./scheduler/scheduler.js";
+export { Sequence, type SequenceGroup } from "./scheduler/sequence.js";

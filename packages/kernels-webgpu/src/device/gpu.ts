@@ -1,0 +1,208 @@
+import { OctavoError } from "@octavo/protocol/errors";
+import { formatBinaryBytes } from "@octavo/protocol/options";
+import type { Shader } from "../wgsl/shader.js";
+
+/** A compiled shader. Kernels whose bindings are alike share bind groups. */
+export interface Kernel {
+  readonly pipeline: GPUComputePipeline;
+  readonly layout: GPUBindGroupLayout;
+}
+
+/** WebGPU's flags, which are fixed by its specification; the names are globals in browsers alone. */
+const usage = { mapRead: 1, copySrc: 4, copyDst: 8, uniform: 64, storage: 128 } as const;
+const mapModeRead = 1;
+const computeStage = 4;
+
+/** What the tests count. */
+export interface GpuCounters {
+  submits: number;
+  dispatches: number;
+  uploadedBytes: number;
+  readBytes: number;
+  encodeMs: number;
+}
+
+/** A device, its compiled kernels and its memory; several backends may use one. */
+export class Gpu implements Disposable {
+  readonly device: GPUDevice;
+  /** Vendor, architecture and description of the adapter. */
+  readonly description: string;
+  readonly architecture: string;
+  readonly features: readonly string[];
+  readonly counters: GpuCounters = { submits: 0, dispatches: 0, uploadedBytes: 0, readBytes: 0, encodeMs: 0 };
+  /** Bound where a kernel has no use for a binding. */
+  readonly nothing: GPUBuffer;
+  readonly #kernels = new Map<string, Kernel>();
+  readonly #layouts = new Map<string, GPUBindGroupLayout>();
+  readonly #staging: GPUBuffer[] = [];
+  #failure: OctavoError | undefined;
+  #isClosed = false;
+
+  constructor(device: GPUDevice, info: GPUAdapterInfo) {
+    this.device = device;
+    this.description = [info.vendor, info.architecture, info.description]
+      .filter((part) => part !== "")
+      .join(" ");
+    this.architecture = info.architecture === "" ? info.vendor : info.architecture;
+    this.features = [...device.features].filter((feature) => shownFeatures.has(feature)).toSorted();
+    this.nothing = this.buffer(16, "nothing");
+    device.addEventListener("uncapturederror", ({ error }) => {
+      this.#failure ??= deviceError(error);
+    });
+    void device.lost.then(({ reason, message }) => {
+      if (this.#isClosed) return;
+      this.#failure = new OctavoError("engine_failed", `The GPU was lost (${reason}): ${message}`);
+    });
+  }
+
+  /** Throws what went wrong on the device since it was opened, if anything did. */
+  check(): void {
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  /** Resolves once all work and all errors so far have come back; rejects with the first error. */
+  async settled(): Promise<void> {
+    await this.device.queue.onSubmittedWorkDone();
+    await new Promise<void>((resume) => setTimeout(resume, 0));
+    this.check();
+  }
+
+  kernel(shader: Shader): Kernel {
+    let kernel = this.#kernels.get(shader.key);
+    if (kernel === undefined) {
+      const layout = this.layout(shader.bindings);
+      const module = this.device.createShaderModule({ code: shader.code(), label: shader.key });
+      const pipeline = this.device.createComputePipeline({
+        label: shader.key,
+        layout: this.device.createPipelineLayout({ bindGroupLayouts: [layout] }),
+        compute: { module, entryPoint: "main" },
+      });
+      kernel = { pipeline, layout };
+      this.#kernels.set(shader.key, kernel);
+    }
+    return kernel;
+  }
+
+  get numKernels(): number {
+    return this.#kernels.size;
+  }
+
+  /** Of a kernel's bind group; kernels whose bindings are alike share one. */
+  layout(bindings: readonly ("read" | "write")[]): GPUBindGroupLayout {
+    const key = bindings.join();
+    let layout = this.#layouts.get(key);
+    if (layout === undefined) {
+      const types: GPUBufferBindingType[] = [
+        "uniform",
+        "read-only-storage",
+        "storage",
+        ...bindings.map(
+          (kind) => (kind === "read" ? "read-only-storage" : "storage") as GPUBufferBindingType,
+        ),
+      ];
+      layout = this.device.createBindGroupLayout({
+        entries: types.map((type, binding) => ({ binding, visibility: computeStage, buffer: { type } })),
+      });
+      this.#layouts.set(key, layout);
+    }
+    return layout;
+  }
+
+  /** Bytes that one binding may have. */
+  get mostBytes(): number {
+    const { maxBufferSize, maxStorageBufferBindingSize } = this.device.limits;
+    return Math.min(maxBufferSize, maxStorageBufferBindingSize);
+  }
+
+  /** Zeroed memory for kernels. Throws `out_of_memory` when it is more than a binding may have. */
+  buffer(bytes: number, label: string): GPUBuffer {
+    const size = Math.max(16, Math.ceil(bytes / 16) * 16);
+    if (size > this.mostBytes) {
+      throw new OctavoError(
+        "out_of_memory",
+        `${label} takes ${formatBinaryBytes(size)}, but this GPU binds at most ${formatBinaryBytes(this.mostBytes)} at a time.`,
+      );
+    }
+    return this.device.createBuffer({ size, label, usage: usage.storage | usage.copySrc | usage.copyDst });
+  }
+
+  /** Makes buffers, and rejects with `out_of_memory` where the GPU has no memory for them. */
+  async allocate<T>(label: string, make: () => T): Promise<T> {
+    this.device.pushErrorScope("out-of-memory");
+    let made: T | OctavoError;
+    try {
+      made = make();
+    } catch (error) {
+      made = OctavoError.from(error);
+    }
+    const failed = await this.device.popErrorScope();
+    if (made instanceof OctavoError) throw made;
+    if (failed !== null) {
+      throw new OctavoError(
+        "out_of_memory",
+        `The GPU has no memory left for ${label}: ${failed.message} Take a smaller model or quantisation, or give the KV cache less with --kv-cache-memory.`,
+      );
+    }
+    this.check();
+    return made;
+  }
+
+  uniform(words: Uint32Array): GPUBuffer {
+    const buffer = this.device.createBuffer({ size: words.byteLength, usage: usage.uniform | usage.copyDst });
+    this.device.queue.writeBuffer(buffer, 0, words);
+    return buffer;
+  }
+
+  upload(buffer: GPUBuffer, offset: number, words: Uint32Array | Float32Array): void {
+    this.counters.uploadedBytes += words.byteLength;
+    this.device.queue.writeBuffer(buffer, offset, words);
+  }
+
+  /** A buffer to read from, until it is given back. */
+  takeStaging(bytes: number): GPUBuffer {
+    const at = this.#staging.findIndex((buffer) => buffer.size >= bytes);
+    if (at >= 0) return this.#staging.splice(at, 1)[0] as GPUBuffer;
+    const size = 2 ** Math.ceil(Math.log2(Math.max(bytes, 4096)));
+    return this.device.createBuffer({
+      size: Math.min(size, Math.max(bytes, this.device.limits.maxBufferSize)),
+      usage: usage.mapRead | usage.copyDst,
+    });
+  }
+
+  /** A copy of the first bytes, once all work submitted so far is done. Gives the buffer back. */
+  async read(staging: GPUBuffer, bytes: number): Promise<ArrayBuffer> {
+    try {
+      await staging.mapAsync(mapModeRead, 0, Math.ceil(bytes / 8) * 8);
+    } catch (error) {
+      this.check();
+      throw new OctavoError("engine_failed", "The GPU did not finish the step.", { cause: error });
+    }
+    const copy = staging.getMappedRange(0, Math.ceil(bytes / 8) * 8).slice(0, bytes);
+    staging.unmap();
+    this.counters.readBytes += bytes;
+    const keep = this.#staging.length < 4 && staging.size <= 64 << 20 && !this.#isClosed;
+    if (keep) this.#staging.push(staging);
+    else staging.destroy();
+    return copy;
+  }
+
+  [Symbol.dispose](): void {
+    this.#isClosed = true;
+    this.device.destroy();
+  }
+}
+
+const shownFeatures: ReadonlySet<string> = new Set([
+  "shader-f16",
+  "subgroups",
+  "timestamp-query",
+  "chromium-experimental-subgroup-matrix",
+]);
+
+function deviceError(error: GPUError): OctavoError {
+  const isMemory = error.constructor.name === "GPUOutOfMemoryError";
+  return new OctavoError(
+    isMemory ? "out_of_memory" : "internal_error",
+    isMemory ? `The GPU has no memory left: ${error.message}` : `The GPU refused a command: ${error.message}`,
+  );
+}

@@ -1,0 +1,92 @@
+import { OctavoError } from "@octavo/protocol/errors";
+import { Gpu } from "./gpu.js";
+
+/** Kept reachable: Dawn aborts the process when its instance is collected. */
+const instances: GPU[] = [];
+
+/** Dawn's switches: subgroup matrices and f16 on NVIDIA are behind them. */
+const dawnOptions = [
+  "enable-dawn-features=allow_unsafe_apis,vulkan_enable_f16_on_nvidia",
+  "disable-dawn-features=timestamp_quantization",
+];
+
+const wantedFeatures: readonly GPUFeatureName[] = ["shader-f16", "subgroups", "timestamp-query"];
+
+const wantedLimits = [
+  "maxBufferSize",
+  "maxStorageBufferBindingSize",
+  "maxComputeWorkgroupStorageSize",
+  "maxComputeInvocationsPerWorkgroup",
+  "maxComputeWorkgroupSizeX",
+  "maxStorageBuffersPerShaderStage",
+] as const;
+
+/** WebGPU of this process: the browser's, or Dawn's from the optional package `webgpu`. Rejects with `native_unavailable`. */
+export async function webGpu(adapterName: string | undefined): Promise<GPU> {
+  const { navigator } = globalThis as { readonly navigator?: { readonly gpu?: GPU } };
+  if (navigator?.gpu !== undefined) return navigator.gpu;
+  let dawn: { create: (options: string[]) => GPU };
+  try {
+    dawn = await import("webgpu");
+  } catch (error) {
+    throw new OctavoError(
+      "native_unavailable",
+      "The WebGPU backend needs Dawn, which a CPU installation does not bring: npm install webgpu@0.6.2",
+      { cause: error },
+    );
+  }
+  const instance = dawn.create([
+    ...dawnOptions,
+    ...(adapterName === undefined ? [] : [`adapter=${adapterName}`]),
+  ]);
+  instances.push(instance);
+  return instance;
+}
+
+/** SwiftShader, Mesa's lavapipe and Windows' WARP draw with the CPU. */
+export function isSoftware({ info }: GPUAdapter): boolean {
+  const text = `${info.vendor} ${info.architecture} ${info.device} ${info.description}`;
+  return info.isFallbackAdapter || /swiftshader|llvmpipe|lavapipe|microsoft basic render/i.test(text);
+}
+
+export interface GpuOptions {
+  /** Part of the adapter's name; default the fastest. */
+  readonly adapter?: string | undefined;
+  /** Leaves out adapters that compute on the CPU. */
+  readonly hardwareOnly?: boolean;
+}
+
+/** Rejects with `native_unavailable`, with the names of those that there are. */
+async function adapterOf(name: string | undefined): Promise<GPUAdapter> {
+  let adapter: GPUAdapter | null;
+  try {
+    adapter = await (await webGpu(name)).requestAdapter({ powerPreference: "high-performance" });
+  } catch (error) {
+    if (error instanceof OctavoError) throw error;
+    // Dawn lists the adapters that it has when none has the name.
+    const names = [...String(error).matchAll(/name: '([^']*)'/g)].map(([, found]) => found);
+    const there = names.length === 0 ? "There is none." : `There is ${names.join(", ")}.`;
+    throw new OctavoError("native_unavailable", `No adapter is called "${name}". ${there}`, { cause: error });
+  }
+  if (adapter !== null) return adapter;
+  throw new OctavoError(
+    "native_unavailable",
+    "No GPU can be used: no Vulkan, Metal or Direct3D driver offered an adapter.",
+  );
+}
+
+/** Opens an adapter's device. Rejects with `native_unavailable`, saying what to do. */
+export async function openGpu({ adapter: name, hardwareOnly = false }: GpuOptions = {}): Promise<Gpu> {
+  const adapter = await adapterOf(name);
+  if (hardwareOnly && isSoftware(adapter)) {
+    throw new OctavoError(
+      "native_unavailable",
+      `The only adapter, ${adapter.info.description}, computes on the CPU, where Octavo's own kernels are faster.`,
+    );
+  }
+  const device = await adapter.requestDevice({
+    requiredFeatures: wantedFeatures.filter((feature) => adapter.features.has(feature)),
+    requiredLimits: Object.fromEntries(wantedLimits.map((limit) => [limit, adapter.limits[limit]])),
+  });
+  return new Gpu(device, adapter.info);
+}

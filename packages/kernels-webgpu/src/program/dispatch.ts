@@ -1,0 +1,52 @@
+import type { ArenaPlace } from "./arena.js";
+import type { Shader } from "../wgsl/shader.js";
+
+/** Rows and more that decide how large a step's dispatches are. */
+export interface StepCounts {
+  readonly tokens: number;
+  readonly outputs: number;
+  readonly sequences: number;
+  readonly tiles: number;
+  /** Segments of the longest context. */
+  readonly segments: number;
+}
+
+export type Phase = "tokens" | "outputs";
+
+/** What runs: a shader and the workgroups in each dimension. */
+export interface Launch {
+  readonly shader: Shader;
+  readonly size: readonly [number, number, number];
+}
+
+/** A dispatch of a program, before it meets a cache. */
+export interface DispatchPlan {
+  /** Names the op in timings. */
+  readonly op: string;
+  readonly params: Readonly<Record<string, number>>;
+  /** Of which kernel the parameters are, and whose bindings all of its variants share. */
+  readonly shader: Shader;
+  readonly buffers: readonly GPUBuffer[];
+  /** Of the last dispatch of a linear that adapters can reach. */
+  readonly site?: { readonly number: number; readonly from: ArenaPlace; readonly to: ArenaPlace } | undefined;
+  /** Undefined where a step has nothing for it to do. */
+  readonly launch: (counts: StepCounts) => Launch | undefined;
+}
+
+/** A dispatch ready to be encoded. */
+export interface BoundDispatch {
+  readonly op: string;
+  readonly site: DispatchPlan["site"];
+  readonly group: GPUBindGroup;
+  readonly launch: DispatchPlan["launch"];
+}
+
+/** Workgroups of 64 threads over `columns`, one row a y. */
+export function overRows(
+  shader: Shader,
+  columns: number,
+  phase: Phase,
+): (counts: StepCounts) => Launch | undefined {
+  const x = Math.ceil(columns / 64);
+  return (counts) => (counts[phase] === 0 ? undefined : { shader, size: [x, counts[phase], 1] });
+}

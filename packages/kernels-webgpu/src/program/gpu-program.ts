@@ -1,0 +1,318 @@
+import type { CheckedProgram } from "@octavo/kernels/checks/program";
+import type { Op, RopeSpec, StepPlan } from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol/errors";
+import type { Gpu } from "../device/gpu.js";
+import type { CacheStorage, Memory } from "../handles.js";
+import { headShader, resultWords } from "../wgsl/head.js";
+import { encodeParams, mostRopes } from "../wgsl/shader.js";
+import type { AdapterBody } from "./adapter.js";
+import { Arena } from "./arena.js";
+import { partFloats, rowsPerTile } from "./attention-plan.js";
+import type { BoundDispatch, DispatchPlan, StepCounts } from "./dispatch.js";
+import { type LowerContext, Lowering } from "./lower.js";
+import type { LoweredOp } from "./lowered-op.js";
+import { planLinear } from "./linear-plan.js";
+import { StepWriter } from "./step-buffer.js";
+
+/** Segments that a decode step of one sequence may take apart: 64 Ki positions of 256. */
+const mostSplitSegments = 256;
+
+/** A program's dispatches on one cache. */
+interface BoundProgram {
+  readonly step: GPUBuffer;
+  readonly ops: readonly BoundDispatch[];
+  /** Of each part of the logits. */
+  readonly head: readonly (readonly BoundDispatch[])[];
+  /** Of adapters that it has met, by site. */
+  readonly adapted: WeakMap<AdapterBody, Map<number, readonly BoundDispatch[]>>;
+}
+
+/** What a step leaves to be read. */
+export interface EncodedStep {
+  readonly staging: GPUBuffer;
+  readonly bytes: number;
+}
+
+/** Which of a step's adapters each row uses, -1 for none. */
+export interface AdaptedRows {
+  readonly rows: Int32Array | undefined;
+  readonly adapters: readonly AdapterBody[];
+}
+
+/** Which rows a step reads back, beside the sampled tokens. */
+export interface Readback {
+  /** Output rows whose hidden state, or whose logits, are wanted, ascending. */
+  readonly hidden: readonly number[];
+  readonly logits: readonly number[];
+  /** Whether any row needs the head at all. */
+  readonly needsHead: boolean;
+}
+
+/** A compiled program: its activations, and its dispatches on each cache that it meets. */
+export class GpuProgramBody implements Disposable {
+  readonly checked: CheckedProgram;
+  readonly arena: Arena;
+  readonly #gpu: Gpu;
+  readonly #ops: readonly LoweredOp[];
+  readonly #lookups: Pick<LowerContext, "matrix" | "vector">;
+  readonly #memories: readonly Memory[];
+  readonly #arenaBuffer: GPUBuffer;
+  readonly #results: GPUBuffer;
+  readonly #ropes: readonly RopeSpec[];
+  readonly #parts: GPUBuffer;
+  readonly #partSlots: number;
+  readonly #writer: StepWriter;
+  readonly #bound = new Map<CacheStorage, BoundProgram>();
+  #stepWords = 1 << 14;
+  #uniforms: GPUBuffer[] = [];
+
+  constructor(
+    gpu: Gpu,
+    checked: CheckedProgram,
+    ops: readonly LoweredOp[],
+    lookups: Pick<LowerContext, "matrix" | "vector">,
+    memories: readonly Memory[],
+  ) {
+    const { spec } = checked;
+    this.#gpu = gpu;
+    this.checked = checked;
+    this.#ops = ops;
+    this.#lookups = lookups;
+    this.#ropes = [...new Set(spec.ops.flatMap((op) => (op.op === "rope" ? [op.rope] : [])))];
+    if (this.#ropes.length > mostRopes)
+      throw new OctavoError(
+        "artifact_unsupported",
+        `The program rotates by ${this.#ropes.length} tables; the WebGPU backend holds ${mostRopes}.`,
+      );
+    this.arena = new Arena(spec, gpu.mostBytes);
+    const attentions = spec.ops.filter((op): op is Extract<Op, { op: "attention" }> => op.op === "attention");
+    const most = Math.max(0, ...attentions.map(partFloats));
+    this.#partSlots = most === 0 ? 0 : Math.min(mostSplitSegments, Math.floor(gpu.mostBytes / (4 * most)));
+    this.#memories = memories;
+    for (const memory of memories) memory.retain();
+    this.#arenaBuffer = gpu.buffer(this.arena.floats * 4, "Activations");
+    this.#parts = gpu.buffer(4 * most * this.#partSlots, "Parts of attention");
+    this.#results = gpu.buffer(4 * resultWords * spec.maxTokens, "Results");
+    const [first] = attentions;
+    const tileRows = first === undefined ? 1 : rowsPerTile(first.numHeads, first.numKvHeads, first.headDim);
+    this.#writer = new StepWriter(this.#ropes, tileRows, this.arena.logitRows, spec.maxTokens);
+  }
+
+  /** Encodes and submits a step; what it computed is in the staging buffer once that can be read. */
+  submit(cache: CacheStorage, plan: StepPlan, adapted: AdaptedRows, readback: Readback): EncodedStep {
+    const started = performance.now();
+    const { words, counts } = this.#writer.write(plan, adapted.rows);
+    if (words.length > this.#stepWords) {
+      this.#stepWords = 2 ** Math.ceil(Math.log2(words.length));
+      this.#unbind();
+    }
+    const bound = this.#boundTo(cache);
+    this.#gpu.upload(bound.step, 0, words);
+    const encoder = this.#gpu.device.createCommandEncoder();
+    let pass = encoder.beginComputePass();
+    this.#encode(pass, bound, bound.ops, counts, adapted.adapters);
+    const vocabBytes = 4 * this.checked.vocabSize;
+    const hiddenBytes = 4 * this.checked.hiddenSize;
+    const resultBytes = 4 * resultWords * counts.outputs;
+    const bytes = resultBytes + readback.hidden.length * hiddenBytes + readback.logits.length * vocabBytes;
+    const staging = this.#gpu.takeStaging(bytes);
+    let to = resultBytes + readback.hidden.length * hiddenBytes;
+    let nextLogits = 0;
+    const { logitRows, logits } = this.arena;
+    for (let part = 0; readback.needsHead && part * logitRows < counts.outputs; part++) {
+      this.#encode(pass, bound, bound.head[part] ?? [], counts, []);
+      const end = (part + 1) * logitRows;
+      if (!((readback.logits[nextLogits] ?? end) < end)) continue;
+      pass.end();
+      for (; (readback.logits[nextLogits] ?? end) < end; nextLogits++, to += vocabBytes) {
+        const row = (readback.logits[nextLogits] ?? 0) - part * logitRows;
+        encoder.copyBufferToBuffer(
+          this.#arenaBuffer,
+          4 * (logits.at + row * logits.stride),
+          staging,
+          to,
+          vocabBytes,
+        );
+      }
+      pass = encoder.beginComputePass();
+    }
+    pass.end();
+    if (resultBytes > 0) encoder.copyBufferToBuffer(this.#results, 0, staging, 0, resultBytes);
+    const hidden = this.#hiddenPlace;
+    for (const [index, row] of readback.hidden.entries())
+      encoder.copyBufferToBuffer(
+        this.#arenaBuffer,
+        4 * (hidden.at + row * hidden.stride),
+        staging,
+        resultBytes + index * hiddenBytes,
+        hiddenBytes,
+      );
+    this.#gpu.device.queue.submit([encoder.finish()]);
+    this.#gpu.counters.submits += 1;
+    this.#gpu.counters.encodeMs += performance.now() - started;
+    return { staging, bytes };
+  }
+
+  #hiddenPlace = { at: 0, stride: 0 };
+
+  #encode(
+    pass: GPUComputePassEncoder,
+    bound: BoundProgram,
+    dispatches: readonly BoundDispatch[],
+    counts: StepCounts,
+    adapters: readonly AdapterBody[],
+  ): void {
+    for (const dispatch of dispatches) {
+      const launch = dispatch.launch(counts);
+      if (launch === undefined) continue;
+      pass.setPipeline(this.#gpu.kernel(launch.shader).pipeline);
+      pass.setBindGroup(0, dispatch.group);
+      pass.dispatchWorkgroups(...launch.size);
+      this.#gpu.counters.dispatches += 1;
+      const { site } = dispatch;
+      if (site === undefined) continue;
+      for (const adapter of adapters)
+        this.#encode(pass, bound, this.#adapted(bound, adapter, site), counts, []);
+    }
+  }
+
+  /** What an adapter adds at a site, bound when it is first used there. */
+  #adapted(
+    bound: BoundProgram,
+    adapter: AdapterBody,
+    site: NonNullable<DispatchPlan["site"]>,
+  ): readonly BoundDispatch[] {
+    let sites = bound.adapted.get(adapter);
+    if (sites === undefined) bound.adapted.set(adapter, (sites = new Map()));
+    let found = sites.get(site.number);
+    if (found === undefined) {
+      const plans = adapter.plan(this.#gpu, this.arena, site.number, site.from, site.to);
+      found = plans.length === 0 ? [] : plans.map(this.#binder(plans, bound.step));
+      sites.set(site.number, found);
+    }
+    return found;
+  }
+
+  #boundTo(cache: CacheStorage): BoundProgram {
+    let bound = this.#bound.get(cache);
+    if (bound === undefined) {
+      bound = this.#bind(cache);
+      this.#bound.set(cache, bound);
+    }
+    return bound;
+  }
+
+  /** Forgets a cache that is disposed. */
+  forget(cache: CacheStorage): void {
+    this.#bound.get(cache)?.step.destroy();
+    this.#bound.delete(cache);
+  }
+
+  #bind(cache: CacheStorage): BoundProgram {
+    const { spec } = this.checked;
+    const lowering = new Lowering({
+      gpu: this.#gpu,
+      arena: this.arena,
+      cache,
+      ropes: this.#ropes,
+      parts: this.#parts,
+      partSlots: this.#partSlots,
+      ...this.#lookups,
+    });
+    const plans = this.#ops.flatMap((op) => lowering.lower(op));
+    const { place, dispatches } = lowering.hiddenRows(spec.hidden);
+    this.#hiddenPlace = place;
+    const heads: DispatchPlan[][] = [];
+    for (let part = 0; part * this.arena.logitRows < spec.maxTokens; part++)
+      heads.push(this.#planHead(place, part));
+    const all = [...plans, ...dispatches, ...heads.flat()];
+    const step = this.#gpu.buffer(4 * this.#stepWords, "A step's plan");
+    const bind = this.#binder(all, step);
+    return {
+      step,
+      ops: [...plans, ...dispatches].map(bind),
+      head: heads.map((dispatchPlans) => dispatchPlans.map(bind)),
+      adapted: new WeakMap(),
+    };
+  }
+
+  /** The output head over one part of the output rows. */
+  #planHead(
+    hidden: { readonly at: number; readonly stride: number; readonly width: number },
+    part: number,
+  ): DispatchPlan[] {
+    const { head } = this.checked.spec;
+    if (head === undefined) return [];
+    const { logitRows, logits } = this.arena;
+    const firstRow = part * logitRows;
+    const rows = ({ outputs }: StepCounts): number => Math.max(0, Math.min(logitRows, outputs - firstRow));
+    const rowsAt = this.#writer.headRowsAt + part;
+    const { matrix, vector } = this.#lookups;
+    const product = planLinear(this.#gpu, {
+      matrix: matrix(head.weight),
+      bias: head.bias && vector(head.bias),
+      from: { ...hidden, at: hidden.at + firstRow * hidden.stride },
+      to: logits,
+      phase: "outputs",
+      rowsAt,
+      rows,
+    });
+    const finish: DispatchPlan = {
+      op: "head",
+      shader: headShader,
+      params: {
+        rowsAt,
+        vocab: head.weight.rows,
+        logits: logits.at,
+        stride: logits.stride,
+        firstRow,
+        scale: head.scale ?? 1,
+        softCap: head.softCap ?? 0,
+      },
+      buffers: [this.#results],
+      launch: (counts) => ({ shader: headShader, size: [rows(counts), 1, 1] }),
+    };
+    return [...product, finish];
+  }
+
+  /** All parameters in one buffer, each at the alignment that bindings need. */
+  #binder(plans: readonly DispatchPlan[], step: GPUBuffer): (plan: DispatchPlan) => BoundDispatch {
+    const align = this.#gpu.device.limits.minUniformBufferOffsetAlignment;
+    const words = new Uint32Array((plans.length * align) / 4);
+    const offsets = new Map<DispatchPlan, number>();
+    for (const [index, plan] of plans.entries()) {
+      words.set(encodeParams(plan.shader.params, plan.params), (index * align) / 4);
+      offsets.set(plan, index * align);
+    }
+    const uniforms = this.#gpu.uniform(words);
+    this.#uniforms.push(uniforms);
+    return (plan) => {
+      const layout = this.#gpu.layout(plan.shader.bindings);
+      const size = Math.ceil((Object.keys(plan.shader.params).length * 4) / 16) * 16;
+      const resources: GPUBufferBinding[] = [
+        { buffer: uniforms, offset: offsets.get(plan) ?? 0, size },
+        { buffer: step },
+        { buffer: this.#arenaBuffer },
+        ...plan.buffers.map((buffer) => ({ buffer })),
+      ];
+      const group = this.#gpu.device.createBindGroup({
+        layout,
+        entries: resources.map((resource, binding) => ({ binding, resource })),
+      });
+      return { op: plan.op, site: plan.site, group, launch: plan.launch };
+    };
+  }
+
+  #unbind(): void {
+    for (const { step } of this.#bound.values()) step.destroy();
+    for (const uniforms of this.#uniforms) uniforms.destroy();
+    this.#uniforms = [];
+    this.#bound.clear();
+  }
+
+  [Symbol.dispose](): void {
+    this.#unbind();
+    for (const buffer of [this.#arenaBuffer, this.#parts, this.#results]) buffer.destroy();
+    for (const memory of this.#memories) memory.release();
+  }
+}

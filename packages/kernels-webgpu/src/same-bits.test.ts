@@ -1,0 +1,129 @@
+import { describe, test } from "node:test";
+import type { MatrixSource } from "@octavo/kernels";
+import {
+  assertSameBits,
+  floatBytes,
+  matrix,
+  promptPlan,
+  smallestCache,
+} from "@octavo/kernels/testing/op-harness";
+import { SeededRandom } from "@octavo/kernels/testing/seeded-random";
+import { openTestGpu } from "./testing/software-gpu.js";
+import { createWebGpuBackend } from "./webgpu-backend.js";
+
+const gpu = await openTestGpu();
+
+/** Kernels of few and of many rows, and of attention in one part and in several, add in one order. */
+describe("the same bits from every kernel", { skip: typeof gpu === "string" && gpu }, () => {
+  if (typeof gpu === "string") return;
+
+  const numRows = 40;
+  for (const [name, cols, isFused] of [
+    ["a plain product", 328, false],
+    ["a norm, a product and a gate in one", 320, true],
+  ] as const) {
+    test(`of ${name}, for 1, 3, 8 and ${numRows} rows`, async () => {
+      using backend = createWebGpuBackend(gpu);
+      const random = new SeededRandom(cols);
+      const source = int8Source(64, cols, random);
+      const table = await matrix(backend, numRows, cols, random.floats(numRows * cols));
+      const weight = backend.createVector([
+        { type: "f32", length: cols, bytes: floatBytes(random.floats(cols)), name: "norm" },
+      ]);
+      const width = isFused ? 32 : 64;
+      using program = backend.compile({
+        buffers: [cols, cols, 64, width],
+        ops: [
+          { op: "embedding", weight: table, out: { buffer: 0 } },
+          ...(isFused
+            ? ([{ op: "rms_norm", in: { buffer: 0 }, weight, out: { buffer: 1 }, eps: 1e-5 }] as const)
+            : []),
+          {
+            op: "linear",
+            in: { buffer: isFused ? 1 : 0 },
+            weight: await backend.createMatrix([source]),
+            out: { buffer: isFused ? 2 : 3 },
+          },
+          ...(isFused
+            ? ([
+                { op: "gated_activation", in: { buffer: 2 }, out: { buffer: 3 }, activation: "silu" },
+              ] as const)
+            : []),
+        ],
+        hidden: { buffer: 3 },
+        head: { weight: await matrix(backend, 1, width, new Float32Array(width)) },
+        maxTokens: numRows,
+      });
+      using cache = backend.createKvCache(smallestCache);
+      const run = async (count: number): Promise<Float32Array[]> => {
+        const tokens = Array.from({ length: count }, (_, row) => row);
+        const plan = promptPlan(
+          tokens,
+          tokens.map(() => ({ kind: "hidden" })),
+        );
+        const { rows } = await backend.execute(program, cache, plan);
+        return rows.map(({ hidden }) => hidden ?? new Float32Array());
+      };
+      const all = await run(numRows);
+      for (const count of [1, 3, 8])
+        for (const [row, values] of (await run(count)).entries())
+          assertSameBits(values, all[row], `row ${row} of ${count}`);
+    });
+  }
+
+  test("of attention over three segments: alone in a step, and among all tokens of the prompt", async () => {
+    using backend = createWebGpuBackend(gpu);
+    const [numTokens, dim] = [530, 8];
+    const random = new SeededRandom(3);
+    const table = await matrix(backend, numTokens, 4 * dim, random.floats(numTokens * 4 * dim));
+    const [q, k, v] = [
+      { buffer: 0, column: 0, width: 2 * dim },
+      { buffer: 0, column: 2 * dim, width: dim },
+      { buffer: 0, column: 3 * dim, width: dim },
+    ];
+    const heads = { numHeads: 2, numKvHeads: 1, headDim: dim, scale: 0.3, layer: 0 };
+    using program = backend.compile({
+      buffers: [4 * dim, 2 * dim],
+      ops: [
+        { op: "embedding", weight: table, out: { buffer: 0 } },
+        { op: "attention", q, k, v, out: { buffer: 1 }, ...heads },
+      ],
+      hidden: { buffer: 1 },
+      head: { weight: await matrix(backend, 1, 2 * dim, new Float32Array(2 * dim)) },
+      maxTokens: numTokens,
+    });
+    const tokens = Array.from({ length: numTokens }, (_, index) => index);
+    const whole = promptPlan(
+      tokens,
+      tokens.map(() => ({ kind: "hidden" })),
+    );
+    const cacheSpec = { ...smallestCache, numKvHeads: 1, headDim: dim, dtype: "f16" } as const;
+    using cache = backend.createKvCache(cacheSpec);
+    const all = await backend.execute(program, cache, whole);
+    for (const position of [300, numTokens - 1]) {
+      const alone = await backend.execute(program, cache, {
+        ...whole,
+        numTokens: 1,
+        tokenIds: Int32Array.of(position),
+        positions: Int32Array.of(position),
+        slots: Int32Array.of(position),
+        queryStarts: Int32Array.of(0, 1),
+        contextLengths: Int32Array.of(position + 1),
+        outputTokens: Int32Array.of(0),
+        outputs: [{ kind: "hidden" }],
+      });
+      assertSameBits(alone.rows[0]?.hidden, all.rows[position]?.hidden, `position ${position}`);
+    }
+  });
+});
+
+function int8Source(rows: number, cols: number, random: SeededRandom): MatrixSource {
+  const padded = Math.ceil(cols / 32) * 32;
+  if (padded !== cols)
+    return { type: "f32", rows, cols, bytes: floatBytes(random.floats(rows * cols)), name: "weight" };
+  const data = new Uint8Array(
+    Int8Array.from({ length: rows * cols }, () => random.integer(-127, 127)).buffer,
+  );
+  const scales = floatBytes(random.floats((rows * cols) / 32, 0.01));
+  return { type: "int8", rows, cols, groupSize: 32, bytes: { data }, scales, name: "weight" };
+}

@@ -1,0 +1,266 @@
+import type {
+  Adapter,
+  AdapterSite,
+  Backend,
+  BackendInfo,
+  KvCache,
+  KvCacheSpec,
+  MappedFile,
+  Matrix,
+  MatrixSource,
+  Program,
+  ProgramSpec,
+  SamplerState,
+  SamplerStateSpec,
+  StepPlan,
+  StepResult,
+  Vector,
+  VectorSource,
+} from "@octavo/kernels";
+import { checkAdapter } from "@octavo/kernels/checks/adapter";
+import { checkKvCache } from "@octavo/kernels/checks/kv-cache";
+import { checkProgram } from "@octavo/kernels/checks/program";
+import { checkSamplerState } from "@octavo/kernels/checks/sampler-state";
+import { checkMatrixSources, checkVectorSources } from "@octavo/kernels/checks/sources";
+import { checkStepPlan } from "@octavo/kernels/checks/step-plan";
+import { OctavoError } from "@octavo/protocol/errors";
+import { openFile } from "./device/open-file.js";
+import type { Gpu } from "./device/gpu.js";
+import {
+  type CacheStorage,
+  expectHandle,
+  GpuAdapter,
+  GpuKvCache,
+  GpuMappedFile,
+  GpuMatrix,
+  GpuProgram,
+  GpuSamplerState,
+  GpuVector,
+  type MatrixStorage,
+  Memory,
+} from "./handles.js";
+import { AdapterBody } from "./program/adapter.js";
+import { fuse } from "./program/fusion.js";
+import { GpuProgramBody } from "./program/gpu-program.js";
+import { rowAdaptersOf } from "./program/step-buffer.js";
+import { RowFinisher } from "./sampling/finish-rows.js";
+import { TokenHistory } from "./sampling/sampler-state.js";
+import { packMatrix } from "./weights/pack-matrix.js";
+import { vectorValues } from "./weights/vector-values.js";
+import { kvHeadWords } from "./wgsl/kv-cache.js";
+
+export interface WebGpuBackendOptions {
+  /** Joins neighbouring ops in one dispatch. Adapters need their linears' own inputs and are refused then. Default: true. */
+  readonly fusion?: boolean;
+}
+
+/** A backend on an opened GPU, which several backends may share. Disposing it leaves the GPU open unless it is owned. */
+export function createWebGpuBackend(
+  gpu: Gpu,
+  options: WebGpuBackendOptions & { readonly ownsGpu?: boolean } = {},
+): Backend {
+  return new WebGpuBackend(gpu, options.fusion ?? true, options.ownsGpu ?? false);
+}
+
+class WebGpuBackend implements Backend {
+  readonly info: BackendInfo;
+  readonly #gpu: Gpu;
+  readonly #fuses: boolean;
+  readonly #ownsGpu: boolean;
+  readonly #programs = new Set<GpuProgramBody>();
+  #running = 0;
+  #isOpen = true;
+
+  constructor(gpu: Gpu, fuses: boolean, ownsGpu: boolean) {
+    this.#gpu = gpu;
+    this.#fuses = fuses;
+    this.#ownsGpu = ownsGpu;
+    this.info = {
+      name: "webgpu",
+      instructionSet: gpu.architecture,
+      features: [...gpu.features, ...(fuses ? ["fused"] : [])],
+      numThreads: 1,
+      hasOwnMemory: true,
+    };
+  }
+
+  mapFile(path: string): MappedFile {
+    this.#checkOpen();
+    const { file, byteLength } = openFile(path);
+    return new GpuMappedFile(this, file, byteLength);
+  }
+
+  async createMatrix(sources: readonly MatrixSource[]): Promise<Matrix> {
+    this.#checkOpen();
+    checkMatrixSources(sources);
+    return new GpuMatrix(this, await packMatrix(this.#gpu, this, sources));
+  }
+
+  createVector(sources: readonly VectorSource[]): Vector {
+    this.#checkOpen();
+    checkVectorSources(sources);
+    const values = vectorValues(this, sources);
+    const buffer = this.#gpu.buffer(values.byteLength, sources[0]?.name ?? "A vector");
+    this.#gpu.upload(buffer, 0, values);
+    return new GpuVector(this, new Memory([buffer]), values.length);
+  }
+
+  createKvCache(spec: KvCacheSpec): KvCache {
+    this.#checkOpen();
+    const byteLength = checkKvCache(spec);
+    const words = spec.numBlocks * spec.blockSize * spec.numKvHeads * kvHeadWords(spec.dtype, spec.headDim);
+    const layers = (what: string): GPUBuffer[] =>
+      Array.from({ length: spec.numLayers }, () =>
+        this.#gpu.buffer(4 * words, `A layer's ${what} in the KV cache`),
+      );
+    const storage: CacheStorage = {
+      spec: { ...spec },
+      keys: layers("keys"),
+      values: layers("values"),
+      states: (spec.states?.widths ?? []).map((width) =>
+        this.#gpu.buffer(4 * width * (spec.states?.numSlots ?? 0), "Recurrent state"),
+      ),
+    };
+    return new GpuKvCache(this, storage, byteLength);
+  }
+
+  createSamplerState(spec: SamplerStateSpec): SamplerState {
+    this.#checkOpen();
+    checkSamplerState(spec);
+    return new GpuSamplerState(this, new TokenHistory(spec));
+  }
+
+  compile(spec: ProgramSpec): Program {
+    this.#checkOpen();
+    const checked = checkProgram(spec);
+    const memories = new Set<Memory>();
+    const matrices = new Map<Matrix, MatrixStorage>();
+    const vectors = new Map<Vector, GPUBuffer>();
+    // Handles may be disposed once the program is compiled, but not before.
+    for (const weight of weightsOf(spec)) {
+      if ("rows" in weight) {
+        const storage = this.#matrix(weight);
+        matrices.set(weight, storage);
+        memories.add(storage.memory);
+      } else {
+        const memory = expectHandle(weight, GpuVector, "vector").contentFor(this);
+        vectors.set(weight, onlyBuffer(memory));
+        memories.add(memory);
+      }
+    }
+    const matrix = (handle: Matrix): MatrixStorage => matrices.get(handle) ?? missing();
+    const vector = (handle: Vector): GPUBuffer => vectors.get(handle) ?? missing();
+    const ops = this.#fuses ? fuse(spec, matrix) : spec.ops;
+    const body = new GpuProgramBody(this.#gpu, checked, ops, { matrix, vector }, [...memories]);
+    this.#programs.add(body);
+    return new GpuProgram(this, body);
+  }
+
+  createAdapter(program: Program, sites: readonly AdapterSite[]): Adapter {
+    this.#checkOpen();
+    const body = this.#program(program);
+    checkAdapter(sites, body.checked.sites);
+    if (this.#fuses)
+      throw new OctavoError(
+        "artifact_unsupported",
+        "Adapters need a WebGPU backend that was created without fusion.",
+      );
+    const adapter = new AdapterBody(sites, (matrix) => this.#matrix(matrix));
+    return new GpuAdapter(this, adapter, program);
+  }
+
+  settled(): Promise<void> {
+    return this.#gpu.settled();
+  }
+
+  async execute(program: Program, cache: KvCache, plan: StepPlan): Promise<StepResult> {
+    this.#checkOpen();
+    const body = this.#program(program);
+    const storage = expectHandle(cache, GpuKvCache, "KV cache").contentFor(this);
+    const { checked } = body;
+    checkStepPlan(plan, checked, storage.spec);
+    this.#gpu.check();
+    const finisher = new RowFinisher(plan, ({ state }) =>
+      state === undefined ? undefined : this.#history(state),
+    );
+    const adapters: AdapterBody[] = [];
+    const rowAdapters = rowAdaptersOf(plan, (handle) => {
+      const adapter = expectHandle(handle, GpuAdapter<AdapterBody>, "adapter");
+      if (adapter.program !== program)
+        throw new OctavoError("internal_error", "This adapter was made for another program.");
+      const found = adapter.contentFor(this);
+      if (!adapters.includes(found)) adapters.push(found);
+      return found.number;
+    });
+    const started = performance.now();
+    const { staging, bytes } = body.submit(storage, plan, { rows: rowAdapters, adapters }, finisher.readback);
+    this.#running += 1;
+    try {
+      const data = await this.#gpu.read(staging, bytes);
+      this.#gpu.check();
+      return {
+        rows: finisher.finish(data, checked.vocabSize, checked.hiddenSize),
+        computeMs: performance.now() - started,
+      };
+    } finally {
+      this.#running -= 1;
+      this.#closeWhenIdle();
+    }
+  }
+
+  /** Steps under way still finish. */
+  [Symbol.dispose](): void {
+    this.#isOpen = false;
+    this.#closeWhenIdle();
+  }
+
+  #closeWhenIdle(): void {
+    if (!this.#isOpen && this.#running === 0 && this.#ownsGpu) this.#gpu[Symbol.dispose]();
+  }
+
+  #checkOpen(): void {
+    if (!this.#isOpen)
+      throw new OctavoError("internal_error", "This backend has been disposed and cannot be used any more.");
+  }
+
+  #program(program: Program): GpuProgramBody {
+    return expectHandle(program, GpuProgram<GpuProgramBody>, "program").contentFor(this);
+  }
+
+  #matrix(matrix: Matrix): MatrixStorage {
+    return expectHandle(matrix, GpuMatrix, "matrix").contentFor(this);
+  }
+
+  #history(state: SamplerState): TokenHistory {
+    return expectHandle(state, GpuSamplerState<TokenHistory>, "sampler state").contentFor(this);
+  }
+}
+
+/** Every weight of a program, once. */
+function weightsOf(spec: ProgramSpec): ReadonlySet<Matrix | Vector> {
+  const found = new Set<Matrix | Vector>();
+  const visit = (value: unknown): void => {
+    if (value instanceof GpuMatrix || value instanceof GpuVector || isForeignWeight(value)) {
+      found.add(value as Matrix | Vector);
+      return;
+    }
+    if (Array.isArray(value)) for (const item of value) visit(item);
+    else if (typeof value === "object" && value !== null && !ArrayBuffer.isView(value))
+      for (const item of Object.values(value)) visit(item);
+  };
+  visit([spec.ops, spec.head]);
+  return found;
+}
+
+/** A handle of another backend, which is refused by name. */
+function isForeignWeight(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Symbol.dispose in value;
+}
+
+function onlyBuffer(memory: Memory): GPUBuffer {
+  return memory.buffers[0] ?? missing();
+}
+
+function missing(): never {
+  throw new OctavoError("internal_error", "A weight of the program has no memory.");
+}

@@ -1,0 +1,293 @@
+import type { KvDtype } from "@octavo/kernels";
+import { kvHeadWords, kvReader } from "./kv-cache.js";
+import { type Shader, shaderCode } from "./shader.js";
+
+/** Positions that a workgroup takes from the cache at a time; their borders are absolute. */
+export const attentionChunk = 16;
+/** Positions whose softmax is summed apart before the parts are folded in order; a multiple of the chunk. */
+export const segmentPositions = 256;
+/** Queries, each a token's row of one head, that share the keys a workgroup reads. */
+export function queriesAtOnce(headDim: number): number {
+  return headDim > 128 ? 8 : 16;
+}
+const threads = 128;
+
+/** Below every score; WGSL leaves infinities open. */
+const nothing = "-3.0e38";
+
+export const attentionParams = {
+  rowsAt: "u32",
+  q: "u32",
+  qStride: "u32",
+  to: "u32",
+  toStride: "u32",
+  numHeads: "u32",
+  numKvHeads: "u32",
+  blockSize: "u32",
+  firstHead: "u32",
+  heads: "u32",
+  window: "u32",
+  ahead: "u32",
+  hasSinks: "u32",
+  scale: "f32",
+  softCap: "f32",
+} as const;
+
+/** Joins a segment's softmax, of maximum `m`, sum `l` and values, to what came before. Both kernels fold alike. */
+const foldFunctions = `
+struct Fold { most: f32, before: f32, after: f32 }
+fn fold(most: f32, next: f32) -> Fold {
+  let both = max(most, next);
+  return Fold(both, weight_of(most, both), weight_of(next, both));
+}
+fn weight_of(score: f32, most: f32) -> f32 {
+  if (score == most) { return 1.0; }
+  return exp(max(score - most, -200.0));
+}
+/** The sum that values are divided by, and the factor they are to take first, once a sink has joined. */
+fn finished(most: f32, sum: f32, sink: f32) -> vec2<f32> {
+  if (p.hasSinks == 0u) { return vec2<f32>(1.0, sum); }
+  let f = fold(most, sink);
+  return vec2<f32>(f.before, fma(sum, f.before, f.after));
+}`;
+
+export interface AttentionKind {
+  readonly dtype: KvDtype;
+  readonly headDim: number;
+  /** Each segment is a workgroup of its own, which leaves its part in scratch memory for `combineShader`. */
+  readonly isSplit: boolean;
+}
+
+/**
+ * A workgroup takes a tile of tokens (x) and one kv head's share of the query heads (y), and all segments or one (z). A tile is a first row, a
+ * number of rows, a sequence and unused; queries are numbered row by row.
+ */
+export function attentionShader({ dtype, headDim, isSplit }: AttentionKind): Shader {
+  return {
+    key: `attention ${dtype} ${headDim} ${isSplit ? "split" : "whole"}`,
+    params: attentionParams,
+    bindings: ["read", "read", "read", "write"],
+    code: () =>
+      shaderCode(
+        attentionParams,
+        [
+          "var<storage, read> keys: array<u32>;",
+          "var<storage, read> values: array<u32>;",
+          "var<storage, read> sinks: array<f32>;",
+          "var<storage, read_write> parts: array<f32>;",
+        ],
+        attentionBody(dtype, headDim, isSplit),
+      ),
+  };
+}
+
+function attentionBody(dtype: KvDtype, headDim: number, isSplit: boolean): string {
+  const queries = queriesAtOnce(headDim);
+  const perThread = Math.ceil((queries * headDim) / threads);
+  return `${kvReader(dtype, headDim, "keys")}
+${kvReader(dtype, headDim, "values")}
+${foldFunctions}
+const dim = ${headDim}u;
+const chunk = ${attentionChunk}u;
+const queries = ${queries}u;
+var<workgroup> q: array<f32, ${queries * headDim}>;
+var<workgroup> tile: array<f32, ${attentionChunk * (headDim + 1)}>;
+var<workgroup> scores: array<f32, ${queries * attentionChunk}>;
+/** Of each query: the segment's maximum and sum, the factor of what came before; those of all segments. */
+var<workgroup> most: array<f32, ${queries}>;
+var<workgroup> sum: array<f32, ${queries}>;
+var<workgroup> factor: array<f32, ${queries}>;
+var<workgroup> all_most: array<f32, ${queries}>;
+var<workgroup> all_sum: array<f32, ${queries}>;
+var<workgroup> all_factor: array<vec2<f32>, ${queries}>;
+
+fn slot_of(sequence: u32, position: u32) -> u32 {
+  let table = step_at(at_blockTableStarts, sequence);
+  return step_at(at_blockTables, table + position / p.blockSize) * p.blockSize + position % p.blockSize;
+}
+fn row_position(row: u32, sequence: u32) -> u32 {
+  return step_at(at_contextLengths, sequence) - step_at(at_queryStarts, sequence + 1u) + row;
+}
+
+@compute @workgroup_size(${threads}) fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32) {
+  let head_parts = p.heads;
+  let first_row = step_at(at_tiles, group.x * 4u);
+  let num_rows = step_at(at_tiles, group.x * 4u + 1u);
+  let sequence = step_at(at_tiles, group.x * 4u + 2u);
+  let of_kv = p.numHeads / p.numKvHeads;
+  let parts_each = (of_kv + head_parts - 1u) / head_parts;
+  let kv_head = group.y / parts_each;
+  let first_head = (group.y % parts_each) * head_parts;
+  let num_heads = min(head_parts, of_kv - first_head);
+  let num_queries = num_rows * num_heads;
+  let context = step_at(at_contextLengths, sequence);
+  let last = min(row_position(first_row + num_rows - 1u, sequence) + p.ahead, context - 1u);
+  let first_of = row_position(first_row, sequence);
+  var first = 0u;
+  if (p.window != 0u && first_of + 1u > p.window) { first = first_of + 1u - p.window; }
+  for (var i = index; i < num_queries * dim; i += ${threads}u) {
+    let query = i / dim;
+    let head = kv_head * of_kv + first_head + query % num_heads;
+    q[i] = ld(p.q + (first_row + query / num_heads) * p.qStride + head * dim + i % dim);
+  }
+  if (index < queries) { all_most[index] = ${nothing}; all_sum[index] = 0.0; }
+  ${isSplit ? "" : `var all: array<f32, ${perThread}>;`}
+  ${
+    isSplit
+      ? `let segment = group.z;
+  if (segment * ${segmentPositions}u > last || (segment + 1u) * ${segmentPositions}u <= first) { return; }
+  {`
+      : `for (var segment = first / ${segmentPositions}u; segment * ${segmentPositions}u <= last; segment++) {`
+  }
+    var acc: array<f32, ${perThread}>;
+    if (index < queries) { most[index] = ${nothing}; sum[index] = 0.0; }
+    let end = min(last + 1u, (segment + 1u) * ${segmentPositions}u);
+    var start = segment * ${segmentPositions}u;
+    if (first > start) { start = first / chunk * chunk; }
+    for (var at = start; at < end; at += chunk) {
+      workgroupBarrier();
+      for (var i = index; i < chunk * dim; i += ${threads}u) {
+        let position = at + i / dim;
+        var value = 0.0;
+        if (position >= first && position <= last) {
+          value = keys_at((slot_of(sequence, position) * p.numKvHeads + kv_head) * ${kvHeadWords(dtype, headDim)}u, i % dim);
+        }
+        tile[i / dim * (dim + 1u) + i % dim] = value;
+      }
+      workgroupBarrier();
+      for (var i = index; i < num_queries * chunk; i += ${threads}u) {
+        let query = i / chunk;
+        let position = at + i % chunk;
+        let own = row_position(first_row + query / num_heads, sequence);
+        var score = ${nothing};
+        if (position <= min(own + p.ahead, context - 1u) && (p.window == 0u || position + p.window > own)) {
+          var dot = 0.0;
+          for (var d = 0u; d < dim; d++) { dot = fma(q[query * dim + d], tile[i % chunk * (dim + 1u) + d], dot); }
+          score = dot * p.scale;
+          if (p.softCap != 0.0) { score = p.softCap * tanh(clamp(score / p.softCap, -15.0, 15.0)); }
+        }
+        scores[i] = score;
+      }
+      workgroupBarrier();
+      for (var i = index; i < chunk * dim; i += ${threads}u) {
+        let position = at + i / dim;
+        var value = 0.0;
+        if (position >= first && position <= last) {
+          value = values_at((slot_of(sequence, position) * p.numKvHeads + kv_head) * ${kvHeadWords(dtype, headDim)}u, i % dim);
+        }
+        tile[i / dim * (dim + 1u) + i % dim] = value;
+      }
+      if (index < num_queries) {
+        var next = most[index];
+        for (var c = 0u; c < chunk; c++) { next = max(next, scores[index * chunk + c]); }
+        let before = weight_of(most[index], next);
+        var total = sum[index] * before;
+        for (var c = 0u; c < chunk; c++) {
+          let score = scores[index * chunk + c];
+          var weight = 0.0;
+          if (score > ${nothing}) { weight = weight_of(score, next); }
+          scores[index * chunk + c] = weight;
+          total = total + weight;
+        }
+        most[index] = next;
+        sum[index] = total;
+        factor[index] = before;
+      }
+      workgroupBarrier();
+      for (var e = 0u; e < ${perThread}u; e++) {
+        let i = index + e * ${threads}u;
+        if (i < num_queries * dim) {
+          let query = i / dim;
+          var value = acc[e] * factor[query];
+          for (var c = 0u; c < chunk; c++) { value = fma(scores[query * chunk + c], tile[c * (dim + 1u) + i % dim], value); }
+          acc[e] = value;
+        }
+      }
+    }
+    workgroupBarrier();
+    ${isSplit ? splitEnd(perThread) : foldEnd(perThread)}
+  }
+  ${isSplit ? "" : wholeEnd(perThread)}
+}`;
+}
+
+const outputAt = `let query = i / dim;
+      let row = first_row + query / num_heads;
+      let head = kv_head * of_kv + first_head + query % num_heads;`;
+
+function splitEnd(perThread: number): string {
+  return `for (var e = 0u; e < ${perThread}u; e++) {
+      let i = index + e * ${threads}u;
+      if (i >= num_queries * dim) { continue; }
+      ${outputAt}
+      let part = ((row * p.numHeads + head) * step[at_numSegments] + segment) * (dim + 2u);
+      parts[part + 2u + i % dim] = acc[e];
+      if (i % dim == 0u) { parts[part] = most[query]; parts[part + 1u] = sum[query]; }
+    }`;
+}
+
+function foldEnd(perThread: number): string {
+  return `if (index < num_queries) {
+      let f = fold(all_most[index], most[index]);
+      all_most[index] = f.most;
+      all_sum[index] = fma(all_sum[index], f.before, sum[index] * f.after);
+      all_factor[index] = vec2<f32>(f.before, f.after);
+    }
+    workgroupBarrier();
+    for (var e = 0u; e < ${perThread}u; e++) {
+      let i = index + e * ${threads}u;
+      if (i < num_queries * dim) { let f = all_factor[i / dim]; all[e] = fma(all[e], f.x, acc[e] * f.y); }
+    }`;
+}
+
+function wholeEnd(perThread: number): string {
+  return `workgroupBarrier();
+  for (var e = 0u; e < ${perThread}u; e++) {
+    let i = index + e * ${threads}u;
+    if (i >= num_queries * dim) { continue; }
+      ${outputAt}
+    let f = finished(all_most[query], all_sum[query], sinks[p.hasSinks * head]);
+    st(p.to + row * p.toStride + head * dim + i % dim, all[e] * f.x / f.y);
+  }`;
+}
+
+/** Folds the segments of one row (y) and head (x) in order. */
+export function combineShader(headDim: number): Shader {
+  return {
+    key: `attention combine ${headDim}`,
+    params: attentionParams,
+    bindings: ["read", "read"],
+    code: () =>
+      shaderCode(
+        attentionParams,
+        ["var<storage, read> sinks: array<f32>;", "var<storage, read> parts: array<f32>;"],
+        `${foldFunctions}
+const dim = ${headDim}u;
+@compute @workgroup_size(64) fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+  let head = group.x;
+  let row = group.y;
+  var sequence = 0u;
+  loop { if (row < step_at(at_queryStarts, sequence + 1u)) { break; } sequence++; }
+  let context = step_at(at_contextLengths, sequence);
+  let own = context - step_at(at_queryStarts, sequence + 1u) + row;
+  let last = min(own + p.ahead, context - 1u);
+  var first = 0u;
+  if (p.window != 0u && own + 1u > p.window) { first = own + 1u - p.window; }
+  for (var d = lane; d < dim; d += 64u) {
+    var most = ${nothing};
+    var sum = 0.0;
+    var value = 0.0;
+    for (var segment = first / ${segmentPositions}u; segment * ${segmentPositions}u <= last; segment++) {
+      let part = ((row * p.numHeads + head) * step[at_numSegments] + segment) * (dim + 2u);
+      let f = fold(most, parts[part]);
+      most = f.most;
+      sum = fma(sum, f.before, parts[part + 1u] * f.after);
+      value = fma(value, f.before, parts[part + 2u + d] * f.after);
+    }
+    let f = finished(most, sum, sinks[p.hasSinks * head]);
+    st(p.to + row * p.toStride + head * dim + d, value * f.x / f.y);
+  }
+}`,
+      ),
+  };
+}

@@ -1,0 +1,127 @@
+import { OctavoError } from "@octavo/protocol";
+import { z } from "zod";
+import type { FindingCluster } from "./clustering/cluster-findings.js";
+
+export const feedStatuses = ["new", "escalating", "acknowledged", "fixed", "regressed"] as const;
+export type FeedStatus = (typeof feedStatuses)[number];
+
+const entrySchema = z.strictObject({
+  id: z.string(),
+  kind: z.string(),
+  cause: z.string(),
+  wording: z.string(),
+  status: z.enum(feedStatuses),
+  /** When the status was set, ms since 1970. */
+  since: z.number(),
+  first_seen: z.number(),
+  last_seen: z.number(),
+  /** Findings now, and when the feed was brought up to date before. */
+  count: z.int().nonnegative(),
+  previous_count: z.int().nonnegative(),
+  traces: z.array(z.string()),
+  tenants: z.array(z.string()),
+  replicas: z.array(z.string()),
+  lost_ms: z.number(),
+  quotes: z.array(z.strictObject({ field: z.string(), text: z.string(), trace: z.string() })),
+});
+const stateSchema = z.strictObject({ version: z.literal(1), entries: z.array(entrySchema) });
+
+export type FeedEntry = z.output<typeof entrySchema>;
+export type FeedState = z.output<typeof stateSchema>;
+
+export const emptyFeed: FeedState = { version: 1, entries: [] };
+
+/** Traces and quotes that an entry keeps. */
+const keptExamples = 5;
+
+/** Throws `invalid_option` that names the file. */
+export function parseFeedState(path: string, text: string): FeedState {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new OctavoError("invalid_option", `${path} is not JSON`, { param: path, cause });
+  }
+  const parsed = stateSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new OctavoError(
+    "invalid_option",
+    `${path} is no state of the error feed: ${z.prettifyError(parsed.error)}`,
+    {
+      param: path,
+    },
+  );
+}
+
+/**
+ * The feed after these clusters, of all findings that are kept, were found. A cluster that was fixed and has a finding since is
+ * `regressed`; one with twice as many findings as before, and at least five more, is `escalating`, unless it was acknowledged.
+ * Clusters without findings now keep their last figures.
+ */
+export function updateFeed(state: FeedState, clusters: readonly FindingCluster[], nowMs: number): FeedState {
+  const before = new Map(state.entries.map((entry) => [entry.id, entry]));
+  const found = clusters.map((cluster) => {
+    const old = before.get(cluster.id);
+    before.delete(cluster.id);
+    return entryOf(cluster, old, nowMs);
+  });
+  return { version: 1, entries: [...found, ...before.values()] };
+}
+
+function entryOf(cluster: FindingCluster, old: FeedEntry | undefined, nowMs: number): FeedEntry {
+  const { id, kind, cause, wording, findings } = cluster;
+  const last = findings.at(-1)!.epochMs;
+  const count = findings.length;
+  const status = statusOf(old, count, last);
+  const distinct = (values: readonly (string | undefined)[]) => [
+    ...new Set(values.filter((value) => value !== undefined)),
+  ];
+  return {
+    id,
+    kind,
+    cause,
+    wording,
+    status,
+    since: status === old?.status ? old.since : nowMs,
+    first_seen: Math.min(old?.first_seen ?? Infinity, findings[0]!.epochMs),
+    last_seen: Math.max(old?.last_seen ?? 0, last),
+    count,
+    previous_count: old?.count ?? 0,
+    traces: distinct(findings.map(({ traceId }) => traceId)).slice(0, keptExamples),
+    tenants: distinct(findings.map(({ tenant }) => tenant)).toSorted(),
+    replicas: distinct(findings.map(({ replica }) => replica)).toSorted(),
+    lost_ms: findings.reduce((sum, { lostMs }) => sum + (lostMs ?? 0), 0),
+    quotes: findings
+      .flatMap(({ quotes, traceId }) => quotes.map((quote) => ({ ...quote, trace: traceId })))
+      .slice(0, keptExamples),
+  };
+}
+
+function statusOf(old: FeedEntry | undefined, count: number, lastMs: number): FeedStatus {
+  if (old === undefined) return "new";
+  if (old.status === "fixed" && lastMs > old.since) return "regressed";
+  const grows = count >= 2 * old.count && count >= old.count + 5;
+  return grows && (old.status === "new" || old.status === "escalating") ? "escalating" : old.status;
+}
+
+/** Throws `not_found` where no entry's id begins so, or several do. */
+export function entryNamed(state: FeedState, id: string): FeedEntry {
+  const found = state.entries.filter((entry) => entry.id.startsWith(id));
+  if (found.length === 1) return found[0]!;
+  throw new OctavoError(
+    "not_found",
+    found.length === 0
+      ? `no cluster of the feed is ${id}`
+      : `${found.length} clusters of the feed begin with ${id}`,
+    { param: "id" },
+  );
+}
+
+/** Throws as `entryNamed`. */
+export function markEntry(state: FeedState, id: string, status: FeedStatus, nowMs: number): FeedState {
+  const marked = entryNamed(state, id);
+  return {
+    version: 1,
+    entries: state.entries.map((entry) => (entry === marked ? { ...entry, status, since: nowMs } : entry)),
+  };
+}

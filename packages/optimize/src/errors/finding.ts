@@ -1,0 +1,54 @@
+import { createHash } from "node:crypto";
+
+/** What kind of thing went wrong; findings of different kinds, or different causes, are never one cluster. */
+export const findingKinds = ["serving", "request", "answer"] as const;
+export type FindingKind = (typeof findingKinds)[number];
+
+/** Words of the trace itself. */
+export interface Quote {
+  /** The attribute or part of the trace, such as `error.type` or `output`. */
+  readonly field: string;
+  readonly text: string;
+}
+
+export interface Finding {
+  /** Of its content: the same finding of the same trace has the same id whenever it is found. */
+  readonly id: string;
+  readonly kind: FindingKind;
+  /** A serving cause, an error code, or the name of an evaluator. */
+  readonly cause: string;
+  /** One sentence; findings of one cause cluster by it. */
+  readonly description: string;
+  readonly quotes: readonly Quote[];
+  readonly traceId: string;
+  readonly epochMs: number;
+  readonly tenant: string | undefined;
+  readonly replica: string | undefined;
+  readonly model: string | undefined;
+  /** Milliseconds lost, where the finding is about time. */
+  readonly lostMs: number | undefined;
+}
+
+export type NewFinding = Omit<Finding, "id">;
+
+export function withId(finding: NewFinding): Finding {
+  const { kind, cause, traceId, description, quotes } = finding;
+  const id = createHash("sha256")
+    .update(
+      JSON.stringify([kind, cause, traceId, description, quotes.map(({ field, text }) => [field, text])]),
+    )
+    .digest("hex")
+    .slice(0, 16);
+  return { ...finding, id };
+}
+
+/** What a trace says, by field: what quotes are checked against. */
+export type TraceTexts = ReadonlyMap<string, string>;
+
+/** Whether each quote stands in its field of the trace word for word. A finding without quotes is not verified. */
+export function isVerified({ quotes }: NewFinding, texts: TraceTexts): boolean {
+  return (
+    quotes.length > 0 &&
+    quotes.every(({ field, text }) => text !== "" && (texts.get(field)?.includes(text) ?? false))
+  );
+}

@@ -1,0 +1,57 @@
+// Commands that documents print can be typed: `octavo` knows them and takes their flags. Those of docs/guide/start.md are run there.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import test from "node:test";
+import { createProgram } from "../packages/cli/dist/program.js";
+import { commandsOf, shellWords } from "./lib/documented-commands.mjs";
+import { filesBelow, root } from "./lib/steps.mjs";
+
+const documents = ["README.md", "CHANGELOG.md", ...filesBelow("docs", (path) => path.endsWith(".md"))];
+
+/** Parses a command line and runs nothing; throws what is wrong with it. */
+async function parse(words) {
+  const program = await createProgram(words);
+  const quiet = { writeOut: () => undefined, writeErr: () => undefined, outputError: () => undefined };
+  const prepare = (command) => {
+    command.exitOverride().configureOutput(quiet);
+    if (command.commands.length === 0) command.action(() => undefined);
+    for (const each of command.commands) prepare(each);
+  };
+  prepare(program);
+  await program.parseAsync(words, { from: "user" });
+}
+
+test("words are those that a shell makes", () => {
+  const line = `npx octavo run "a 'b' c" --set='{"x": 1}' MODEL # why\n`;
+  assert.deepEqual(shellWords(line), ["npx", "octavo", "run", "a 'b' c", '--set={"x": 1}', "MODEL"]);
+  assert.deepEqual(
+    commandsOf("```\nA=1 octavo list --json | head\ngit diff | octavo run M \\\n  x > y\n```\n"),
+    [
+      ["list", "--json"],
+      ["run", "M", "x"],
+    ],
+  );
+});
+
+let numCommands = 0;
+for (const document of documents) {
+  const commands = commandsOf(readFileSync(join(root, document), "utf8"));
+  if (commands.length === 0) continue;
+  numCommands += commands.length;
+  test(`${document} prints commands that there are`, async () => {
+    for (const words of commands)
+      await parse(words).catch((error) => {
+        // files of the reader's
+        if (/there is no file|there is no such file/.test(error.message)) return;
+        throw new Error(`octavo ${words.join(" ")}\n${error.message}`, { cause: error });
+      });
+  });
+}
+
+test("documents print commands", () => assert.ok(numCommands > 60, String(numCommands)));
+
+test("a command that is not there is found", async () => {
+  for (const words of [["serv"], ["serve", "--prot", "1"], ["plan"], ["serve", "--port", "x"]])
+    await assert.rejects(parse(words), words.join(" "));
+});
