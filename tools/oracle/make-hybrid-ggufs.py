@@ -12,21 +12,21 @@ from pathlib import Path
 
 LLAMA_CPP = os.environ["LLAMA_CPP"]
 FIXTURES = Path(__file__).resolve().parents[2] / "packages/artifacts/fixtures"
-# file -> (checkpoint of fixtures/models, type)
+# file -> (checkpoint of fixtures/models, type); rounding flips choices of experts, so mixtures stay in f16
 FILES = {
-    "qwen35moe-q8_0": ("qwen3-5-moe", "q8_0"),
-    "qwen3next-q8_0": ("qwen3-next", "q8_0"),
+    "qwen35moe-f16": ("qwen3-5-moe", "f16"),
+    "qwen3next-f16": ("qwen3-next", "f16"),
     "lfm2-q8_0": ("lfm2", "q8_0"),
-    "lfm2moe-q8_0": ("lfm2-moe", "q8_0"),
+    "lfm2moe-f16": ("lfm2-moe", "f16"),
     "granitehybrid-q8_0": ("granite4", "q8_0"),
-    "granitehybrid-moe-q8_0": ("granite4-moe", "q8_0"),
+    "granitehybrid-moe-f16": ("granite4-moe", "f16"),
     "falcon-h1-q8_0": ("falcon-h1", "q8_0"),
     "falcon-h1-plain-q8_0": ("falcon-h1-plain", "q8_0"),
     "nemotron-h-q8_0": ("nemotron-h", "q8_0"),
-    "nemotron-h-moe-q8_0": ("nemotron-h-moe", "q8_0"),
-    "glm4moe-q8_0": ("glm4-moe", "q8_0"),
-    "minimax-m2-q8_0": ("minimax-m2", "q8_0"),
-    "ernie4_5-moe-q8_0": ("ernie4-5-moe", "q8_0"),
+    "nemotron-h-moe-f16": ("nemotron-h-moe", "f16"),
+    "glm4moe-f16": ("glm4-moe", "f16"),
+    "minimax-m2-f16": ("minimax-m2", "f16"),
+    "ernie4_5-moe-f16": ("ernie4-5-moe", "f16"),
 }
 
 sys.path[:0] = [LLAMA_CPP, f"{LLAMA_CPP}/gguf-py"]

@@ -90,8 +90,8 @@ async function answered(llm: LLM, embedder: JudgeModel, task: TaskName, count: n
       ...(await Promise.all(
         asked.slice(start, start + 64).map(async ({ id, messages, tools, gold }) => {
           const prompt = llm.renderChat({
-            messages: messages as never,
-            ...(tools && { tools: tools as never }),
+            messages,
+            ...(tools && { tools }),
             addGenerationPrompt: true,
           });
           const { text } = await llm.generate(prompt, {

@@ -63,7 +63,7 @@ export {
   parseFeedState,
   updateFeed,
 } from "./errors/feed-state.js";
-export type { Finding, FindingKind, Quote } from "./errors/finding.js";
+export type { CallFinding, FindingKind, Quote } from "./errors/finding.js";
 export { type FindingLimits, findingsOfSpan } from "./errors/findings-of-span.js";
 export { issueText } from "./errors/issue-text.js";
 export { proposeFix, renderPatch, type ServePatch, type ServeSettings } from "./errors/propose-fix.js";

@@ -14,6 +14,7 @@ it("exports these values and no others", () => {
     "chatBatchRequest",
     "chatCompletionRequest",
     "chatRoles",
+    "classifyRequest",
     "completionRequest",
     "countTokensRequest",
     "createSseDecoder",

@@ -254,6 +254,12 @@ def pairs(tokenizer):
     return rows
 
 
+def write_pairs(folder):
+    # Of the files: another training may break ties in another way.
+    names = ["bert-uncased", "bert-cased"]
+    write(folder, "bert-pairs", {name: pairs(Tokenizer.from_file(str(folder / f"{name}.json"))) for name in names})
+
+
 NORMALIZATION = [
     ("Ａ", "A"), ("Ｂ", "B"), ("ｃ", "c"), ("１", "1"), ("ﬁ", "fi"), ("ﬀ", "ff"), ("…", "..."), ("\u00a0", " "), ("\u3000", " "), ("\t", " "),
     ("\n", " "), ("\r", " "), ("e\u0301", "é"), ("o\u0308", "ö"), ("\u200b", " "), ("\u00ad", ""), ("㈱", "(株)"), ("ｶﾞ", "ガ"),
@@ -342,7 +348,7 @@ def main():
     write(folder, "gemma", llama2(bpe, "gemma"))
     write(folder, "bert-uncased", bert(True))
     write(folder, "bert-cased", bert(False))
-    write(folder, "bert-pairs", {f"bert-{case}": pairs(bert(case == "uncased")) for case in ["uncased", "cased"]})
+    write_pairs(folder)
     write(folder, "unigram", unigram(False))
     write(folder, "unigram-bytes", unigram(True))
 

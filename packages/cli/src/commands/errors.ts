@@ -6,7 +6,7 @@ import {
   entryNamed,
   type FeedState,
   feedStatuses,
-  type Finding,
+  type CallFinding,
   findingsOfSpan,
   issueText,
   markEntry,
@@ -125,8 +125,12 @@ export const errorsIssueCommand = defineCommand({
 async function readFindings(
   paths: readonly string[],
   limits: Parameters<typeof findingsOfSpan>[1],
-): Promise<{ readonly findings: readonly Finding[]; readonly calls: number; readonly unverified: number }> {
-  const findings: Finding[] = [];
+): Promise<{
+  readonly findings: readonly CallFinding[];
+  readonly calls: number;
+  readonly unverified: number;
+}> {
+  const findings: CallFinding[] = [];
   let calls = 0;
   let unverified = 0;
   for (const path of paths)

@@ -4,7 +4,7 @@ import { type AutoscalingConfig } from "../autoscaling/autoscaling-config.js";
 import { DeploymentScaler } from "../autoscaling/deployment-scaler.js";
 import type { SloConfig } from "../autoscaling/slo-policy.js";
 import { EventHeap } from "./event-heap.js";
-import { type CallOutcome, SimulatedReplica } from "./simulated-replica.js";
+import { type CallTimes, SimulatedReplica } from "./simulated-replica.js";
 import type { ClusterCosts, SimulatedCall } from "./step-costs.js";
 
 export interface ClusterSimulation {
@@ -24,7 +24,7 @@ export interface ClusterSimulation {
 
 export interface ClusterOutcome {
   /** In order of arrival; calls that were refused have none. */
-  readonly outcomes: readonly CallOutcome[];
+  readonly outcomes: readonly CallTimes[];
   readonly numRefused: number;
   /** From the decision to start a replica to its end. */
   readonly replicaSeconds: number;
@@ -51,12 +51,12 @@ export function simulateCluster(simulation: ClusterSimulation): ClusterOutcome {
   const ready: SimulatedReplica[] = [];
   const starting: number[] = [];
   const leaving = new Set<SimulatedReplica>();
-  const queue: CallOutcome[] = [];
+  const queue: CallTimes[] = [];
   let queueStart = 0;
-  const outcomes: CallOutcome[] = [];
+  const outcomes: CallTimes[] = [];
   const targets: [number, number][] = [];
   const tokens = { queued: 0, running: 0, arrived: 0, finished: 0 };
-  const ended: CallOutcome[] = [];
+  const ended: CallTimes[] = [];
   let numRefused = 0;
   let numReplicas = 0;
   let numOngoing = 0;
@@ -74,7 +74,7 @@ export function simulateCluster(simulation: ClusterSimulation): ClusterOutcome {
     replicaSeconds += (nowS - changedS) * countReplicas();
     changedS = nowS;
   };
-  const begin = (outcome: CallOutcome): void => {
+  const begin = (outcome: CallTimes): void => {
     const input = {
       promptTokens: outcome.call.promptTokens,
       maxTokens: outcome.call.outputTokens,

@@ -2,7 +2,7 @@ import { BlockPool, PrefillPacer, Scheduler, Sequence, type SequenceGroup } from
 import type { TargetState } from "@octavo/gateway/parts";
 import type { ClusterCosts, SimulatedCall } from "./step-costs.js";
 
-export interface CallOutcome {
+export interface CallTimes {
   readonly call: SimulatedCall;
   firstTokenS: number;
   endS: number;
@@ -31,7 +31,7 @@ export class SimulatedReplica implements TargetState {
   readonly #costs: ClusterCosts;
   readonly #scheduler: Scheduler;
   readonly #pacer = new PrefillPacer(200);
-  readonly #outcomes = new Map<Sequence, CallOutcome>();
+  readonly #outcomes = new Map<Sequence, CallTimes>();
   #step: readonly Sequence[] = [];
   #order = 0;
 
@@ -55,7 +55,7 @@ export class SimulatedReplica implements TargetState {
   }
 
   /** `prompt`: any tokens, at least as many as the call has. */
-  add(outcome: CallOutcome, prompt: Int32Array, nowS: number): void {
+  add(outcome: CallTimes, prompt: Int32Array, nowS: number): void {
     const { promptTokens, outputTokens } = outcome.call;
     this.outstanding += 1;
     this.outstandingTokens += promptTokens + outputTokens;
@@ -76,7 +76,7 @@ export class SimulatedReplica implements TargetState {
   }
 
   /** The step is over: tokens are there, requests end, the next step begins. Returns those that ended. */
-  endStep(ended: CallOutcome[]): void {
+  endStep(ended: CallTimes[]): void {
     const nowS = this.stepEndS;
     const scheduler = this.#scheduler;
     for (const sequence of this.#step) {

@@ -1,5 +1,5 @@
 import { type ClusterOutcome, type ClusterSimulation, simulateCluster } from "./simulate-cluster.js";
-import type { CallOutcome } from "./simulated-replica.js";
+import type { CallTimes } from "./simulated-replica.js";
 
 /** What a request must keep to be within the objective. */
 export interface Objective {
@@ -15,13 +15,13 @@ export interface SimulationReport {
   readonly outputTokensPerSecond: number;
   readonly replicaSeconds: number;
   readonly peakReplicas: number;
-  readonly firstTokenMs: Percentiles;
-  readonly tokenMs: Percentiles;
+  readonly firstTokenMs: LatencyPercentiles;
+  readonly tokenMs: LatencyPercentiles;
   /** Share of all calls, refused ones included, within the objective. */
   readonly attainment: number;
 }
 
-export interface Percentiles {
+export interface LatencyPercentiles {
   readonly p50: number;
   readonly p90: number;
   readonly p99: number;
@@ -56,16 +56,16 @@ export function reportOf(outcome: ClusterOutcome, objective: Objective): Simulat
   };
 }
 
-export function firstTokenMsOf({ call, firstTokenS }: CallOutcome): number {
+export function firstTokenMsOf({ call, firstTokenS }: CallTimes): number {
   return (firstTokenS - call.atS) * 1000;
 }
 
 /** Time per output token after the first; undefined of a single one. */
-function tokenMsOf({ call, firstTokenS, endS }: CallOutcome): number | undefined {
+function tokenMsOf({ call, firstTokenS, endS }: CallTimes): number | undefined {
   return call.outputTokens < 2 ? undefined : ((endS - firstTokenS) * 1000) / (call.outputTokens - 1);
 }
 
-function percentilesOf(sorted: Float64Array): Percentiles {
+function percentilesOf(sorted: Float64Array): LatencyPercentiles {
   const at = (q: number): number => sorted[Math.max(0, Math.ceil(q * sorted.length) - 1)] ?? 0;
   return { p50: at(0.5), p90: at(0.9), p99: at(0.99) };
 }
@@ -74,7 +74,7 @@ function percentilesOf(sorted: Float64Array): Percentiles {
 const recoveryWindowS = 5;
 
 /** From the beginning of a burst until the 99th percentile of first tokens, by arrival, stays within the bound. */
-export function recoveryS(outcomes: readonly CallOutcome[], burstS: number, boundMs: number): number {
+export function recoveryS(outcomes: readonly CallTimes[], burstS: number, boundMs: number): number {
   let recoveredS = burstS;
   for (let fromS = burstS; ; fromS += recoveryWindowS) {
     const within = outcomes.filter(({ call }) => call.atS >= fromS && call.atS < fromS + recoveryWindowS);

@@ -54,7 +54,7 @@ scheduleProperties(
 );
 scheduleProperties(
   "short convolutions, experts chosen by biased sigmoids",
-  () => openNativeModel(fixtureGguf("lfm2moe-q8_0"), "bf16"),
+  () => openNativeModel(fixtureGguf("lfm2moe-f16"), "bf16"),
   options,
 );
 scheduleProperties("GGUF q4_k", () => openNativeModel(fixtureGguf("llama-q4_k"), "bf16"), options);

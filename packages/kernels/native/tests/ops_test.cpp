@@ -72,7 +72,7 @@ void test_row_kernels(const OpKernels& kernels) {
             sums[i] = residual[i] + x[i];
             squares += static_cast<double>(sums[i]) * sums[i];
         }
-        kernels.rms_norm(x.data(), weight.data(), 0.5f, 1e-5f, width, width, residual.data(), out.data());
+        kernels.rms_norm(x.data(), weight.data(), 0.5f, 1e-5f, width, width, 0, residual.data(), out.data());
         const double factor = 1.0 / std::sqrt(squares / static_cast<double>(width) + 1e-5);
         for (size_t i = 0; i < count; ++i) {
             CHECK(residual[i] == sums[i]);

@@ -15,7 +15,7 @@ export interface TrainingSettings {
   readonly seed: number;
 }
 
-export interface DenseLayer {
+export interface TrainedLayer {
   /** Row by row, a row per output. */
   readonly weights: Float64Array;
   readonly bias: Float64Array;
@@ -51,7 +51,7 @@ export function standardise(vectors: readonly ArrayLike<number>[]): Standardisat
 export function trainNetwork(
   rows: readonly LabelledVector[],
   settings: TrainingSettings,
-): readonly DenseLayer[] {
+): readonly TrainedLayer[] {
   const random = new Random(settings.seed);
   const width = rows[0]?.vector.length ?? 0;
   const widths = settings.hidden === 0 ? [width, 1] : [width, settings.hidden, 1];
@@ -97,8 +97,8 @@ export function trainNetwork(
 
 /** Adds the gradient of one row's weighted cross entropy. */
 function backpropagate(
-  layers: readonly DenseLayer[],
-  gradients: readonly DenseLayer[],
+  layers: readonly TrainedLayer[],
+  gradients: readonly TrainedLayer[],
   vector: ArrayLike<number>,
   label: number,
   weight: number,

@@ -11,7 +11,7 @@ export interface Quote {
   readonly text: string;
 }
 
-export interface Finding {
+export interface CallFinding {
   /** Of its content: the same finding of the same trace has the same id whenever it is found. */
   readonly id: string;
   readonly kind: FindingKind;
@@ -29,9 +29,9 @@ export interface Finding {
   readonly lostMs: number | undefined;
 }
 
-export type NewFinding = Omit<Finding, "id">;
+export type NewFinding = Omit<CallFinding, "id">;
 
-export function withId(finding: NewFinding): Finding {
+export function withId(finding: NewFinding): CallFinding {
   const { kind, cause, traceId, description, quotes } = finding;
   const id = createHash("sha256")
     .update(

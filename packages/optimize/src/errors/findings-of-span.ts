@@ -6,7 +6,14 @@ import {
   recordedContent,
   type SpanRecord,
 } from "@octavo/evals";
-import { type Finding, isVerified, type NewFinding, type Quote, type TraceTexts, withId } from "./finding.js";
+import {
+  type CallFinding,
+  isVerified,
+  type NewFinding,
+  type Quote,
+  type TraceTexts,
+  withId,
+} from "./finding.js";
 
 /** From where on a call counts as slow, or badly answered. */
 export interface FindingLimits {
@@ -110,7 +117,7 @@ const rules: readonly ((reading: Reading) => readonly Part[])[] = [
 export function findingsOfSpan(
   span: SpanRecord,
   { firstTokenMs = 1000, gapMs = 500, score = 0.5 }: FindingLimits = {},
-): { readonly findings: readonly Finding[]; readonly unverified: number } {
+): { readonly findings: readonly CallFinding[]; readonly unverified: number } {
   const seen = observationOf(span, "");
   const texts = textsOf(span, seen);
   const quote = (fact: Fact): Quote | undefined => {

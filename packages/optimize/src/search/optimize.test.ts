@@ -165,7 +165,9 @@ test("a server that is away stops the search, and is no fault of a candidate's",
   await assert.rejects(optimizePrompts({ ...gepa, target }), { code: "target_unreachable" });
 });
 
-test("unknown optimisers and options are named", async () => {
+test("unknown optimisers and options are named, and a target never teaches itself in silence", async () => {
+  const { teacher: _, ...untaught } = gepa;
+  await assert.rejects(optimizePrompts(untaught), { code: "invalid_option", param: "teacher" });
   await assert.rejects(
     optimizePrompts({ ...gepa, optimizer: { name: "dspy" } }),
     /no optimizer "dspy": choose one of gepa/,

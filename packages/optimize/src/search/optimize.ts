@@ -1,4 +1,5 @@
 import { comparePaired, type EvalCase, type Evaluator, type Target } from "@octavo/evals";
+import { OctavoError } from "@octavo/protocol";
 import type { Interval } from "@octavo/statistics";
 import { Random } from "@octavo/statistics";
 import type { Candidate, TunedPart } from "../artifact/candidate.js";
@@ -92,7 +93,12 @@ export interface HeldOutComparison {
 export async function optimizePrompts(options: OptimizeOptions): Promise<OptimizeResult> {
   const { cases, seed, randomSeed = 1, confidence = 0.95, journal, fingerprint = "", onProgress } = options;
   const { signal = new AbortController().signal, usdPerMillionTokens, optimizer } = options;
-  const run = optimizerNamed(optimizer.name).prepare(optimizer.options ?? {});
+  const row = optimizerNamed(optimizer.name);
+  const run = row.prepare(optimizer.options ?? {});
+  if (row.needsTeacher && options.teacher === undefined)
+    throw new OctavoError("invalid_option", `${row.name} asks a teacher: name a model that writes`, {
+      param: "teacher",
+    });
   const budget = new Budget(options.budget);
   refuseLeaks(cases, seed);
   let search: Search | undefined;

@@ -113,8 +113,8 @@ export const foreignFlags: readonly ForeignFlags[] = [
   { effect: "none", flags: "--allow-deprecated-quantization", why: "no scheme that is read is deprecated" },
   {
     effect: "none",
-    flags: "--runner=auto|generate|pooling --convert=auto|none|embed",
-    why: "every endpoint that the model can answer is there: any model gives embeddings; classifiers are not served",
+    flags: "--runner=auto|generate|pooling --convert=auto|none|embed|classify",
+    why: "every endpoint that the model can answer is there: any model gives embeddings, those with a head for it classes and scores",
   },
   { effect: "refused", flags: "--pooler-config=", why: "say how embeddings are pooled with --pooling" },
   {
@@ -166,7 +166,7 @@ export const foreignFlags: readonly ForeignFlags[] = [
   {
     effect: "refused",
     flags: "--lora-target-modules=* --max-lora-cls-labels=",
-    why: "adapters are loaded whole, and classifiers are not served",
+    why: "adapters are loaded whole, and of classifiers none are",
   },
   {
     effect: "none",
@@ -264,7 +264,7 @@ export const foreignFlags: readonly ForeignFlags[] = [
     isOlder: true,
     effect: "none",
     flags: `--device=cpu|auto --swap-space= --use-v2-block-manager --num-scheduler-steps= --max-seq-len-to-capture= --preemption-mode=
-      --guided-decoding-backend= --num-lookahead-slots= --enable-reasoning --task=auto|generate|embed --multi-step-stream-outputs --max-num-partial-prefills=`,
+      --guided-decoding-backend= --num-lookahead-slots= --enable-reasoning --task=auto|generate|embed|classify|score|reward --multi-step-stream-outputs --max-num-partial-prefills=`,
     why: "an earlier vLLM's; what it chose is chosen here without it",
   },
   {

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Random } from "@octavo/statistics";
-import { type Finding, withId } from "../finding.js";
+import { type CallFinding, withId } from "../finding.js";
 import { clusterFindings } from "./cluster-findings.js";
 import { clusterQuality } from "./cluster-quality.js";
 import { templateOf } from "./lexical-vectors.js";
 
 /** Ten causes as traces word them: four that the engine names, six by the texts of errors and answers. */
-const planted: readonly ((random: Random) => { kind: Finding["kind"]; cause: string; text: string })[] = [
+const planted: readonly ((random: Random) => { kind: CallFinding["kind"]; cause: string; text: string })[] = [
   ...["prefill_burst", "preemption", "queue", "eviction"].map((cause) => () => ({
     kind: "serving" as const,
     cause,
@@ -48,7 +48,7 @@ const planted: readonly ((random: Random) => { kind: Finding["kind"]; cause: str
 function plantedFindings(
   count: number,
   seed: number,
-): { readonly findings: Finding[]; readonly classes: Map<string, string> } {
+): { readonly findings: CallFinding[]; readonly classes: Map<string, string> } {
   const random = new Random(seed);
   const classes = new Map<string, string>();
   const findings = Array.from({ length: count }, (_, index) => {

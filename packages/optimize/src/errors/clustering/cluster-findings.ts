@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { groupBy, OctavoError } from "@octavo/protocol";
-import type { Finding, FindingKind } from "../finding.js";
+import type { CallFinding, FindingKind } from "../finding.js";
 import { hdbscan } from "./hdbscan.js";
 import { lexicalDimensions, lexicalVectors, scaledRows, templateOf } from "./lexical-vectors.js";
 
@@ -15,7 +15,7 @@ export interface FindingCluster {
   /** The commonest wording, with what changes masked. */
   readonly wording: string;
   /** From the first to the last by time. */
-  readonly findings: readonly Finding[];
+  readonly findings: readonly CallFinding[];
 }
 
 export interface ClusterOptions {
@@ -37,7 +37,7 @@ const batchSize = 256;
  * cluster; what is like nothing else is a cluster of its own. Throws `target_answer_invalid` where embeddings do not fit together.
  */
 export async function clusterFindings(
-  findings: readonly Finding[],
+  findings: readonly CallFinding[],
   { embed, epsilon = 0.75, maxWordings = 3000 }: ClusterOptions = {},
 ): Promise<readonly FindingCluster[]> {
   const parts = groupBy(findings, ({ kind, cause }) => JSON.stringify([kind, cause]));
@@ -61,7 +61,7 @@ export async function clusterFindings(
 
 async function labelsOf(
   wordings: readonly string[],
-  byWording: ReadonlyMap<string, readonly Finding[]>,
+  byWording: ReadonlyMap<string, readonly CallFinding[]>,
   { embed, epsilon, maxWordings }: Required<Omit<ClusterOptions, "embed">> & Pick<ClusterOptions, "embed">,
 ): Promise<Int32Array> {
   const { values, dimensions } = await vectorsOf(wordings, embed);
@@ -123,7 +123,7 @@ function nearestRow(
 
 function clusterOf(
   wordings: readonly string[],
-  byWording: ReadonlyMap<string, readonly Finding[]>,
+  byWording: ReadonlyMap<string, readonly CallFinding[]>,
 ): FindingCluster {
   const countOf = (wording: string) => byWording.get(wording)!.length;
   const [wording] = wordings.toSorted((a, b) => countOf(b) - countOf(a) || (a < b ? -1 : 1));
