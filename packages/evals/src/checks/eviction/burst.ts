@@ -1,24 +1,33 @@
 import { binomialTail, clopperPearson } from "@octavo/statistics";
 import type { Advice, Chart } from "../check.js";
+import type { Judgement } from "../define-check.js";
 import { points } from "../judging/loss-effect.js";
 import { type EffectLimits, marginEffect, type TestedEffect } from "../judging/verdicts.js";
 import type { Observation } from "../observation.js";
-import type { Besides, SeenEviction } from "./disturbance.js";
 import { memoryOf, riseSeconds } from "./memory.js";
 import type { EvictionBurstSettings } from "./settings.js";
 
+/** What is judged and shown of a burst apart from its answers. */
+export interface BurstFacts extends Pick<Judgement, "figures" | "notes"> {
+  readonly effects: readonly TestedEffect[];
+  readonly inBurst: readonly Observation[];
+}
+
 /** What a burst costs apart from answers: requests that lose their blocks and are computed again, or fail. */
-export function burstFacts(observations: readonly Observation[], settings: EvictionBurstSettings): Besides {
-  const inCurve = observations.filter(
+export function burstFacts(
+  observations: readonly Observation[],
+  settings: EvictionBurstSettings,
+): BurstFacts {
+  const inBurst = observations.filter(
     ({ condition }) => condition === settings.burst || condition === settings.filler,
   );
-  const { effects, notes } = pressureOf(inCurve, settings);
+  const { effects, notes } = pressureOf(inBurst, settings);
   const memory = memoryOf(observations, settings);
   const rise = riseSeconds(memory);
   const mostUsed = Math.max(0, ...memory.map(({ usage }) => usage));
   return {
     effects,
-    inCurve,
+    inBurst,
     figures: memoryFigure(observations, settings),
     notes: [
       ...notes,
@@ -35,17 +44,15 @@ const failedName = "requests that failed";
 const preemptedName = "requests that were preempted";
 
 /** What it means where the burst did too much of it. */
-const pressedBy = {
+export const pressedBy = {
   [preemptedName]: { says: "the KV cache is too small for this burst", of: "were preempted" },
   [failedName]: { says: "the server does not hold this burst", of: "failed" },
 } as const;
 
-interface Pressure {
-  readonly effects: readonly TestedEffect[];
-  readonly notes: readonly string[];
-}
-
-function pressureOf(inBurst: readonly Observation[], settings: EvictionBurstSettings): Pressure {
+function pressureOf(
+  inBurst: readonly Observation[],
+  settings: EvictionBurstSettings,
+): Pick<BurstFacts, "effects" | "notes"> {
   if (inBurst.length === 0) return { effects: [], notes: ["nothing was sent within the burst"] };
   const failed = inBurst.filter(({ failureCode }) => failureCode !== undefined);
   const answered = inBurst.filter(({ failureCode }) => failureCode === undefined);
@@ -90,33 +97,6 @@ function shareEffect(name: string, count: number, of: number, limits: EffectLimi
     },
     limits,
   );
-}
-
-export function burstSummary({
-  same: { compared, readable, differing },
-  ofAnswers,
-  ofBesides,
-  verdict: overall,
-}: SeenEviction): string {
-  const unknown = readable === compared ? "" : ` (of ${compared - readable} more it is not known)`;
-  const answers =
-    compared === 0
-      ? "no case was answered both on a quiet server and within the burst"
-      : `${differing} of ${readable} answers differ within the burst${unknown}`;
-  const pressed = ofBesides
-    .filter(({ verdict }) => verdict === "fail")
-    .map(({ name, estimate = 0, margin = 0 }) => {
-      const { says, of } = pressedBy[name as keyof typeof pressedBy];
-      return `${says}: ${points(estimate)} % of requests ${of} (accepted: ${points(margin)} %)`;
-    })
-    .join("; ");
-  const bug = `${answers}: a burst must cost time only, so this is a bug of the engine`;
-  if (ofAnswers.some(({ verdict }) => verdict === "fail"))
-    return pressed === "" ? `${bug}.` : `${bug}; and ${pressed}.`;
-  if (pressed !== "") return `${pressed}; ${answers}.`.replace(/^./, (first) => first.toUpperCase());
-  if (compared === 0) return `Nothing was compared: ${answers}.`;
-  if (overall === "pass") return `The burst cost time only: ${answers}, and few requests were preempted.`;
-  return `Not decided: ${answers}; more cases are needed.`;
 }
 
 function memoryFigure(

@@ -1,22 +1,14 @@
 import type { RuleOfThumb } from "../check.js";
 import type { Observation } from "../observation.js";
 import { evaluatorsOf } from "../judging/pairs.js";
-
-interface CacheBucketEdges {
-  /** A cache hit ratio above it is high. */
-  readonly high: number;
-  /** Above it and not high is medium; the rest is low. */
-  readonly medium: number;
-  /** How far below a better bucket a mean score must lie to be called a cliff. */
-  readonly cliff: number;
-}
+import type { EvictionFields } from "./settings.js";
 
 const buckets = ["high", "medium", "low"] as const;
 
 /** The published curve: mean score by the share of the prompt that was found in the prefix cache. */
 export function cacheHitCurve(
   observations: readonly Observation[],
-  { high, medium, cliff }: CacheBucketEdges,
+  { highHitRatio: high, mediumHitRatio: medium, cliff }: EvictionFields,
 ): RuleOfThumb {
   const placed = observations.flatMap((observation) => {
     const { cacheHitRatio: ratio, failureCode } = observation;
