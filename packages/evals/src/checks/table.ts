@@ -1,12 +1,11 @@
 import { OctavoError } from "@octavo/protocol";
 import { autoscalingLagCheck } from "./autoscaling-lag/check.js";
 import { evictionBurstCheck, evictionCheck } from "./eviction/check.js";
-import { fairnessCheck } from "./fairness/check.js";
+import { fairnessCheck, tenantFairnessCheck } from "./fairness/check.js";
 import { jitterCheck } from "./jitter/check.js";
 import { quantizationCheck } from "./quantization/check.js";
 import { replicaSkewCheck } from "./replica-skew/check.js";
 import { tailCheck } from "./tail/check.js";
-import { tenantFairnessCheck } from "./tenant-fairness/check.js";
 import { trafficDriftCheck } from "./traffic-drift/check.js";
 import { checkRow, type CheckRow } from "./define-check.js";
 

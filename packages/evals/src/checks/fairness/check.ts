@@ -1,13 +1,11 @@
 import { groupBy } from "@octavo/protocol";
-import type { CheckResult, Hypothesis, MovedCase, SampleSize } from "../check.js";
+import type { CheckResult, Hypothesis } from "../check.js";
 import { defineCheck, type Judgement } from "../define-check.js";
 import { collectTwoTenants } from "./collect.js";
 import { swapSmallTenant } from "../judging/placebos.js";
 import type { Observation } from "../observation.js";
 import { intervalsFigure } from "../judging/figures.js";
-import { requestsForTail, tailSampleSize } from "../judging/quantile-ratio.js";
-import { pairArrivals } from "../judging/time-blocks.js";
-import { adviceAfter } from "../judging/undecided.js";
+import { requestsForTail } from "../judging/quantile-ratio.js";
 import {
   decide,
   marginEffect,
@@ -16,30 +14,47 @@ import {
   type TestedEffect,
 } from "../judging/verdicts.js";
 import { betweenTenants } from "./between-tenants.js";
-import { fairnessAdvice } from "./advice.js";
 import { aggregateRule } from "./aggregate-rule.js";
 import { latencySeries, serviceSeries } from "./figures.js";
 import { latencyEffects, type OwnTraffic, soloFailures } from "./latency-effects.js";
 import { serviceGap } from "./service-gap.js";
-import { type FairnessSettings, fairnessSettings } from "./settings.js";
+import { type FairnessSettings, fairnessSettings, tenantFairnessSettings } from "./settings.js";
+import { LeastQueueRouter } from "../collecting/least-queue-router.js";
+import { peersOf, tenantsReport } from "./report.js";
+import { judgeTenants } from "./tenants.js";
+
+const common = { needs: ["cases"], placebo: swapSmallTenant } as const;
 
 /** A small tenant beside a large one, compared with itself alone. */
 export const fairnessCheck = defineCheck({
+  ...common,
   name: "fairness",
   question: "Does one tenant's burst make another one wait, while the aggregate stays inside its objective?",
   settings: fairnessSettings,
-  needs: ["cases"],
   collect: (bed, settings) => collectTwoTenants(bed, bed.candidate, settings),
-  placebo: swapSmallTenant,
   judge: judgeFairness,
+});
+
+/** Tenants of a cluster: what each waits for, and what its answers are worth. */
+export const tenantFairnessCheck = defineCheck({
+  ...common,
+  name: "tenant-fairness",
+  question: "Does any tenant of the cluster wait longer or get worse answers because of the others?",
+  settings: tenantFairnessSettings,
+  collect: (bed, settings) => {
+    // a cluster with its own router is the candidate; replicas without one get one
+    const target = bed.replicas.length > 1 ? new LeastQueueRouter("deployment", bed.replicas) : bed.candidate;
+    return collectTwoTenants(bed, target, settings);
+  },
+  judge: judgeTenants,
 });
 
 function judgeFairness(observations: readonly Observation[], settings: FairnessSettings): Judgement {
   const shared = observations.filter(({ condition }) => condition === settings.shared);
   const tenant = smallTenant(shared, settings.smallTenant);
   const own = {
-    solo: observations.filter((seen) => seen.condition === settings.solo && isOf(seen, tenant)),
-    shared: shared.filter((seen) => isOf(seen, tenant)),
+    solo: observations.filter((seen) => seen.condition === settings.solo && seen.tenant === tenant),
+    shared: shared.filter((seen) => seen.tenant === tenant),
   };
   const gap = tenant === undefined ? undefined : serviceGap(shared, tenant);
   const hypotheses = decide(
@@ -55,15 +70,11 @@ function judgeFairness(observations: readonly Observation[], settings: FairnessS
     factor: settings.aggregateFactor,
     windowMs: settings.windowMs,
   });
-  const sampleSize = sampleSizeOf(own, settings);
   return {
-    verdict,
+    ...tenantsReport([own], verdict, settings),
     summary: summarise(tenant, hypotheses, verdict),
     ruleOfThumb,
     hypotheses,
-    sampleSize,
-    advice: adviceAfter(verdict, () => fairnessAdvice(own.shared), sampleSize),
-    movedCases: slowedCases(own, settings.e2eMargin),
     figures: [
       ...intervalsFigure("The small tenant beside the large one, over itself alone", "times", hypotheses),
       ...latencySeries(own, shared, tenant),
@@ -81,20 +92,8 @@ function judgeFairness(observations: readonly Observation[], settings: FairnessS
   };
 }
 
-/** The other tenant's answers to the small one's requests, alone. */
-export function peersOf(
-  observations: readonly Observation[],
-  { peer }: { readonly peer: string },
-): readonly Observation[] {
-  return observations.filter(({ condition }) => condition === peer);
-}
-
-function isOf(seen: Observation, tenant: string | undefined): boolean {
-  return seen.tenant === tenant;
-}
-
 /** The named tenant, or else the one with the fewest requests beside others. */
-export function smallTenant(shared: readonly Observation[], named: string): string | undefined {
+function smallTenant(shared: readonly Observation[], named: string): string | undefined {
   const tenants = [...groupBy(shared, ({ tenant }) => tenant)].filter(([tenant]) => tenant !== undefined);
   if (tenants.some(([tenant]) => tenant === named)) return named;
   return tenants.toSorted(([, a], [, b]) => a.length - b.length)[0]?.[0];
@@ -116,14 +115,6 @@ function serviceEffect(tokens: number | undefined, settings: FairnessSettings): 
       { margin, alpha },
     ),
   ];
-}
-
-export function sampleSizeOf(
-  { solo, shared }: OwnTraffic,
-  settings: { readonly alpha: number; readonly power: number },
-): SampleSize {
-  const have = Math.min(solo.length, shared.length);
-  return tailSampleSize(have, settings, "requests of the small tenant under each condition");
 }
 
 function notesOn(
@@ -164,17 +155,4 @@ function summarise(
   const figures = `${worst.name} ${worst.estimate.toFixed(2)}${range}, allowed ${worst.margin}`;
   if (verdict === "pass") return `${tenant} is isolated: ${figures}.`;
   return verdict === "fail" ? `${tenant} is starved: ${figures}.` : `Not decided for ${tenant}: ${figures}.`;
-}
-
-/** Requests that took longer beside others than is allowed. */
-export function slowedCases(own: OwnTraffic, margin: number): readonly MovedCase[] {
-  return pairArrivals(own.solo, own.shared)
-    .map(({ caseId, reference, observed }) => ({
-      caseId,
-      what: "whole answer",
-      before: `${reference.durationMs.toFixed(1)} ms`,
-      after: observed.failureCode ?? `${observed.durationMs.toFixed(1)} ms`,
-      severity: observed.durationMs / Math.max(1e-3, reference.durationMs),
-    }))
-    .filter(({ severity }) => severity > margin);
 }

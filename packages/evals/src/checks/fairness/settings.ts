@@ -5,7 +5,7 @@ const positive = z.number().gt(0);
 const count = z.number().int().min(1);
 
 /** How long a small tenant may wait beside a large one, relative to its wait alone. */
-export const latencyMarginFields = {
+const latencyMarginFields = {
   /** Percentile of the time to the first token, over that of the tenant's own solo run. */
   first_token_margin: positive.default(5),
   /** Of whole answers. */
@@ -25,6 +25,9 @@ export const latencyMarginFields = {
   tenant_score_margin: share.default(0.05),
   /** With more cases scored on one side only than this share, no score passes: the missing ones may be those that went wrong. */
   max_missing_share: share.default(0.05),
+  /** Conditions of a tenant alone, and beside others. */
+  solo: z.string().default("solo"),
+  shared: z.string().default("shared"),
   /** Condition of the other tenant that sends the same requests alone. */
   peer: z.string().default("peer"),
   alpha: z.number().gt(0).max(0.5).default(0.05),
@@ -33,7 +36,7 @@ export const latencyMarginFields = {
 };
 
 /** How the traffic of two tenants is made. */
-export const twoTenantFields = {
+const twoTenantFields = {
   small_requests_per_minute: positive.default(5),
   large_requests_per_minute: positive.default(500),
   /** Of the small tenant, under each condition: 368 bound a 99th percentile, which at 5 a minute takes 74 minutes each. */
@@ -57,9 +60,6 @@ export const fairnessSettings = z
   .strictObject({
     ...latencyMarginFields,
     ...twoTenantFields,
-    /** Conditions of the small tenant alone, and beside the large one. */
-    solo: z.string().default("solo"),
-    shared: z.string().default("shared"),
     /** The published rule: a tenant's 99th percentile over everybody's, in windows of this length. */
     aggregate_factor: positive.default(1.5),
     window_ms: positive.default(300_000),
@@ -72,3 +72,19 @@ export const fairnessSettings = z
   .transform(camelKeys);
 
 export type FairnessSettings = z.output<typeof fairnessSettings>;
+
+export const tenantFairnessSettings = z
+  .strictObject({
+    ...latencyMarginFields,
+    ...twoTenantFields,
+    /** Loss of a tenant's score, from when it is alone (or, without that, from the other tenants'), that is accepted. */
+    score_margin: share.default(0.05),
+    /** The worst share of scores, whose mean is held against the same margin. */
+    worst_share: z.number().gt(0).lt(1).default(0.1),
+    /** The published rule: p99 latency over this multiple of the aggregate's, p99 score below the aggregate's less this. */
+    aggregate_factor: positive.default(1.5),
+    score_drop: share.default(0.05),
+  })
+  .transform(camelKeys);
+
+export type TenantFairnessSettings = z.output<typeof tenantFairnessSettings>;

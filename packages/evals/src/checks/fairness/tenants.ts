@@ -1,40 +1,20 @@
 import { groupBy } from "@octavo/protocol";
 import { quantile } from "@octavo/statistics";
 import type { CheckResult, Chart, Hypothesis, RuleOfThumb } from "../check.js";
-import { defineCheck, type Judgement } from "../define-check.js";
-import { collectTwoTenants } from "../fairness/collect.js";
-import { swapSmallTenant } from "../judging/placebos.js";
-import { LeastQueueRouter } from "../collecting/least-queue-router.js";
-import { fairnessAdvice } from "../fairness/advice.js";
-import { betweenTenants, laterThanOthers, ofSameCases } from "../fairness/between-tenants.js";
-import { peersOf, sampleSizeOf, slowedCases } from "../fairness/check.js";
-import { latencySeries } from "../fairness/figures.js";
-import { latencyEffects, soloFailures } from "../fairness/latency-effects.js";
+import type { Judgement } from "../define-check.js";
+import { betweenTenants, laterThanOthers, ofSameCases } from "./between-tenants.js";
+import { peersOf, tenantsReport } from "./report.js";
+import { latencySeries } from "./figures.js";
+import { latencyEffects, soloFailures } from "./latency-effects.js";
 import type { Observation } from "../observation.js";
 import { type ArrivalScores, oneSidedNotes, scoresOfArrivals } from "../judging/arrival-scores.js";
 import { intervalsFigure } from "../judging/figures.js";
 import { evaluatorsOf } from "../judging/pairs.js";
 import { rounded } from "../judging/rounded.js";
 import { pairArrivals } from "../judging/time-blocks.js";
-import { adviceAfter } from "../judging/undecided.js";
 import { decide, nearestToMargin, overallVerdict, type TestedEffect } from "../judging/verdicts.js";
 import { lossFromOthers, lossFromSolo } from "./score-effects.js";
-import { type TenantFairnessSettings, tenantFairnessSettings } from "./settings.js";
-
-/** Tenants of a cluster: what each waits for, and what its answers are worth. */
-export const tenantFairnessCheck = defineCheck({
-  name: "tenant-fairness",
-  question: "Does any tenant of the cluster wait longer or get worse answers because of the others?",
-  settings: tenantFairnessSettings,
-  needs: ["cases"],
-  collect: (bed, settings) => {
-    // a cluster with its own router is the candidate; replicas without one get one
-    const target = bed.replicas.length > 1 ? new LeastQueueRouter("deployment", bed.replicas) : bed.candidate;
-    return collectTwoTenants(bed, target, settings);
-  },
-  placebo: swapSmallTenant,
-  judge: judgeTenants,
-});
+import type { TenantFairnessSettings } from "./settings.js";
 
 /** Each tenant is a family of hypotheses: beyond this many, those with fewest requests are the ones to look at. */
 const mostTenants = 16;
@@ -46,7 +26,10 @@ interface TenantTraffic {
   readonly others: readonly Observation[];
 }
 
-function judgeTenants(observations: readonly Observation[], settings: TenantFairnessSettings): Judgement {
+export function judgeTenants(
+  observations: readonly Observation[],
+  settings: TenantFairnessSettings,
+): Judgement {
   const shared = observations.filter(({ condition }) => condition === settings.shared);
   const all = tenantsOf(observations, shared, settings.solo);
   const hasSolo = all.some(({ solo }) => solo.length > 0);
@@ -60,15 +43,11 @@ function judgeTenants(observations: readonly Observation[], settings: TenantFair
   // where waiting was not judged, or not of every tenant, nothing can pass
   const verdict = overallVerdict(hypotheses, hasSolo && judged.length === judgeable.length);
   const [first] = judged;
-  const sampleSize = sampleSizeOf(first ?? { solo: [], shared: [] }, settings);
   return {
-    verdict,
+    ...tenantsReport(judged, verdict, settings),
     summary: summarise(hypotheses, verdict),
     ruleOfThumb: publishedRule(shared, settings),
     hypotheses,
-    sampleSize,
-    advice: adviceAfter(verdict, () => fairnessAdvice(first?.shared ?? []), sampleSize),
-    movedCases: judged.flatMap((tenant) => slowedCases(tenant, settings.e2eMargin)),
     figures: [
       ...intervalsFigure("Each tenant beside the others, against itself alone", "", hypotheses),
       ...replicaHeatmap(shared),
