@@ -15,7 +15,7 @@ import transformers
 from safetensors.torch import save_file
 from sentence_transformers import CrossEncoder, SentenceTransformer
 from tokenizers import Tokenizer, processors
-from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForSequenceClassification
+from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification
 
 FIXTURES = Path(__file__).resolve().parents[2] / "packages/artifacts/fixtures"
 TOKENIZERS = FIXTURES.parents[1] / "text/fixtures/tokenizers"
@@ -185,24 +185,6 @@ def make_classifier(name: str) -> None:
     (folder.parent / f"{name}.json").write_text(json.dumps(content) + "\n")
     assert config["model_type"] != "xlm-roberta" or not any(config["pad_token_id"] in row for row in ids)
     print(name, logits[0], logits[1], scores and scores[:3])
-
-
-TEMPLATE = (
-    "{% for message in messages %}{{ '<|turn|>' + message['role'] + ' ' + message['content'] + '<|end|>' }}{% endfor %}"
-    "{% if add_generation_prompt %}{{ '<|turn|>assistant ' }}{% endif %}"
-)
-
-
-def make_logit_reranker() -> None:
-    """A causal model that answers yes or no, as Qwen3-Reranker is published for sentence-transformers."""
-    folder = FIXTURES / "rerankers" / "qwen3-yes-no"
-    save(folder, QWEN, AutoModelForCausalLM, 13, {})
-    (folder / "chat_template.jinja").write_text(TEMPLATE)
-    ids = {"true_token_id": 121, "false_token_id": 110}
-    modules = [("", "sentence_transformers.base.modules.transformer.Transformer"), ("1_LogitScore", "sentence_transformers.cross_encoder.modules.logit_score.LogitScore")]
-    (folder / "1_LogitScore").mkdir()
-    (folder / "1_LogitScore/config.json").write_text(json.dumps(ids, indent=2) + "\n")
-    (folder / "modules.json").write_text(json.dumps([{"idx": i, "name": str(i), "path": p, "type": t} for i, (p, t) in enumerate(modules)], indent=2) + "\n")
 
 
 def main() -> None:

@@ -49,8 +49,6 @@ export function readEmbeddingConfig(
     return { embedding, tensors: [] };
   }
   const modules = parseForm(path, json, modulesSchema);
-  // Of a reranker, whose modules say how it scores.
-  if (modules.some(({ type }) => type.endsWith(".LogitScore"))) return undefined;
   let normalize = false;
   const dense: ReturnType<typeof readDense>[] = [];
   for (const { type, path: place } of modules) {

@@ -58,8 +58,8 @@ test("findings become clusters with a fix, keep their status, and come back as r
     assert.deepEqual([calls, findings, unverified], [5, 4, 0]);
     assert.deepEqual(
       entries
-        .map(({ cause, status, count, fix }) => [cause, status, count, fix?.set])
-        .toSorted(([a], [b]) => String(a).localeCompare(String(b))),
+        .toSorted((a, b) => a.cause.localeCompare(b.cause))
+        .map(({ cause, status, count, fix }) => [cause, status, count, fix?.set]),
       [
         ["prefill_burst", "new", 2, { "long-prefill-token-threshold": 512 }],
         ["queue_full", "new", 2, { "max-queued-requests": 2048 }],

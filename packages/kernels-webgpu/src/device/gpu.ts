@@ -83,10 +83,6 @@ export class Gpu implements Disposable {
     return kernel;
   }
 
-  get numKernels(): number {
-    return this.#kernels.size;
-  }
-
   /** Of a kernel's bind group; kernels whose bindings are alike share one. */
   layout(bindings: readonly ("read" | "write")[]): GPUBindGroupLayout {
     const key = bindings.join();

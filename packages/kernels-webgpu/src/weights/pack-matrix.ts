@@ -57,7 +57,7 @@ export async function packMatrix(
 ): Promise<MatrixStorage> {
   const name = sources[0]?.name ?? "";
   const cols = sources[0]?.cols ?? 0;
-  let opened = sources.map((source): OpenSource => {
+  const opened = sources.map((source): OpenSource => {
     const arrays = { scales: floatsOf(owner, source.scales), zeros: floatsOf(owner, source.zeros) };
     return { rows: source.rows, coder: rowCoder(source, arrays), read: bytesOf(owner, source.bytes) };
   });
@@ -85,12 +85,10 @@ export async function packMatrix(
     parts.flatMap(({ codes, scales }) => (scales === undefined ? [codes] : [codes, scales])),
   );
   try {
-    for (const part of parts) await packPart(gpu, form, shape, part, opened, cols);
+    for (const part of parts) await packPart(gpu, form, shape, part, opened);
   } catch (error) {
     memory.release();
     throw error;
-  } finally {
-    opened = [];
   }
   return { form, rows, cols, parts, memory };
 }
@@ -107,7 +105,6 @@ async function packPart(
   shape: PackedShape,
   part: MatrixPart,
   sources: readonly OpenSource[],
-  cols: number,
 ): Promise<void> {
   const paddedRows = Math.ceil(part.rows / tileRows) * tileRows;
   const scales = new Uint32Array(
@@ -136,7 +133,6 @@ async function packPart(
     await new Promise<void>((resume) => setImmediate(resume));
   }
   if (part.scales !== undefined) gpu.upload(part.scales, 0, scales);
-  void cols;
 }
 
 /** Calls with each of the stacked rows and its bytes, read a few megabytes at a time. */

@@ -24,7 +24,6 @@ export const attentionParams = {
   numHeads: "u32",
   numKvHeads: "u32",
   blockSize: "u32",
-  firstHead: "u32",
   heads: "u32",
   window: "u32",
   ahead: "u32",

@@ -17,7 +17,7 @@ import { wholeSequencesConformance } from "./conformance/whole-sequences.js";
 export interface ConformanceOptions {
   /** Fewer draws of each sampling filter, for backends whose steps are slow where they are tested. */
   readonly numDraws?: number;
-  /** Fewer and shorter sequences where schedules are compared bit by bit. */
+  /** Fewer and shorter sequences where schedules are compared bit by bit, and a third of the shapes of attention. */
   readonly hasFewSteps?: boolean;
 }
 
@@ -30,7 +30,7 @@ export function backendConformance(
   describe(`${name} backend`, () => {
     rowOpsConformance(() => open(2));
     expertsConformance(() => open(2));
-    attentionConformance(() => open(2));
+    attentionConformance(() => open(2), hasFewSteps);
     determinismConformance(open, hasFewSteps);
     recurrentConformance(open);
     adapterConformance(open);
