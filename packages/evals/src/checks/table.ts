@@ -1,7 +1,6 @@
 import { OctavoError } from "@octavo/protocol";
 import { autoscalingLagCheck } from "./autoscaling-lag/check.js";
-import { evictionCheck } from "./eviction/check.js";
-import { evictionBurstCheck } from "./eviction-burst/check.js";
+import { evictionBurstCheck, evictionCheck } from "./eviction/check.js";
 import { fairnessCheck } from "./fairness/check.js";
 import { jitterCheck } from "./jitter/check.js";
 import { quantizationCheck } from "./quantization/check.js";

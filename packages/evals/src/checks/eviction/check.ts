@@ -1,60 +1,56 @@
 import type { Advice, Hypothesis } from "../check.js";
-import { defineCheck } from "../define-check.js";
+import { points } from "../judging/loss-effect.js";
+import type { Pair } from "../judging/pairs.js";
+import { burstFacts, burstSummary, poolAdvice } from "./burst.js";
+import { collectBurst } from "./collect-burst.js";
 import { collectEviction } from "./collect.js";
-import { disturbNothing } from "../judging/placebos.js";
-import { cacheHitCurve } from "./cache-buckets.js";
-import { intervalsFigure } from "../judging/figures.js";
-import { planPairs, points } from "../judging/loss-effect.js";
-import { type Pair, pairConditions } from "../judging/pairs.js";
-import { compareAnswers, type SameAnswers } from "./same-answers.js";
-import { decide, overallVerdict } from "../judging/verdicts.js";
-import { evictionSettings } from "./settings.js";
+import { evictionCheckBy, type SeenEviction } from "./disturbance.js";
+import { evictionBurstSettings, evictionSettings } from "./settings.js";
 
-/**
- * Does losing cached blocks change an answer? In a correct engine it costs time and nothing else, so every case is run with
- * its blocks kept and with its blocks taken away at a chosen token, and the two are compared for equality. The published
- * curve of scores by cache hit ratio is shown for comparison: long and rare prompts hit less and are harder, whatever the cache does.
- */
-export const evictionCheck = defineCheck({
+/** Blocks are taken away at a chosen token of the answer. */
+export const evictionCheck = evictionCheckBy({
   name: "eviction",
   question: "Does evicting cached blocks in the middle of an answer change the answer?",
   settings: evictionSettings,
-  needs: ["cases"],
   collect: collectEviction,
-  placebo: ({ kept, keptAgain, evicted }) => disturbNothing(kept, keptAgain, evicted),
-  judge(observations, settings) {
-    const all = pairConditions(observations, settings.kept, settings.evicted);
-    const affected = all.pairs.filter(wasEvicted);
-    const again = pairConditions(observations, settings.kept, settings.keptAgain);
-    const same = compareAnswers({ ...all, pairs: affected }, again, settings);
-    const hypotheses = decide(same.effects, settings.alpha);
-    const verdict = overallVerdict(hypotheses, all.missingShare <= settings.maxMissingShare);
-    return {
-      verdict,
-      summary: summaryOf(same, hypotheses, all.pairs.length),
-      ruleOfThumb: cacheHitCurve(observations, {
-        high: settings.highHitRatio,
-        medium: settings.mediumHitRatio,
-        cliff: settings.cliff,
-      }),
-      hypotheses,
-      sampleSize: planPairs(same.planned, settings),
-      advice:
-        verdict === "fail" ? engineBugAdvice : verdict === "pass" ? [] : moreEvictions(all.pairs.length),
-      movedCases: same.moved,
-      figures: intervalsFigure("Evicted against kept", "share", hypotheses),
-      notes: [
-        !observations.some(({ cacheHitRatio }) => cacheHitRatio !== undefined) &&
-          "no observation says how much of its prompt was cached: the published curve is empty",
-        all.pairs.length > affected.length &&
-          `${all.pairs.length - affected.length} of ${all.pairs.length} cases lost no block and are left out`,
-        all.pairs.length === 0 &&
-          observations.length > 0 &&
-          "recorded traffic alone cannot tell what eviction does: hit ratio goes with length and novelty",
-        ...all.notes,
-        ...same.notes,
-      ],
-    };
+  title: "Evicted against kept",
+  conditions: ({ kept, keptAgain, evicted }) => [kept, keptAgain, evicted],
+  isDisturbed: wasEvicted,
+  besides: (observations, _settings, pairs) => ({
+    effects: [],
+    inCurve: observations,
+    figures: [],
+    notes: [
+      !observations.some(({ cacheHitRatio }) => cacheHitRatio !== undefined) &&
+        "no observation says how much of its prompt was cached: the published curve is empty",
+      pairs === 0 &&
+        observations.length > 0 &&
+        "recorded traffic alone cannot tell what eviction does: hit ratio goes with length and novelty",
+    ],
+  }),
+  summary: evictionSummary,
+  advice: ({ verdict, pairs }) =>
+    verdict === "fail" ? engineBugAdvice : verdict === "pass" ? [] : moreEvictions(pairs),
+});
+
+/** A burst of long prompts takes the blocks, and shows whether the pool is large enough for it. */
+export const evictionBurstCheck = evictionCheckBy({
+  name: "eviction-burst",
+  question:
+    "Does a burst of long prompts push running requests out of the KV cache, and does that change answers?",
+  settings: evictionBurstSettings,
+  collect: collectBurst,
+  title: "Within the burst",
+  conditions: ({ quiet, quietAgain, burst }) => [quiet, quietAgain, burst],
+  besides: burstFacts,
+  summary: burstSummary,
+  advice({ ofAnswers, ofBesides, verdict }) {
+    const has = (judged: readonly Hypothesis[]) => judged.some((one) => one.verdict === "fail");
+    return [
+      ...(has(ofAnswers) ? engineBugAdvice : []),
+      ...(has(ofBesides) ? poolAdvice : []),
+      ...(verdict === "inconclusive" ? moreCases : []),
+    ];
   },
 });
 
@@ -69,11 +65,11 @@ function wasEvicted({ before, after }: Pair): boolean {
   return signs.length === 0 || signs.includes(true);
 }
 
-function summaryOf(
-  { compared, readable, differing, isPromised }: SameAnswers,
-  hypotheses: readonly Hypothesis[],
-  pairs: number,
-): string {
+function evictionSummary({
+  same: { compared, readable, differing, isPromised },
+  ofAnswers: hypotheses,
+  pairs,
+}: SeenEviction): string {
   if (compared === 0)
     return pairs === 0
       ? "Nothing was compared: no case was answered both with its blocks kept and with its blocks taken away."
@@ -91,7 +87,7 @@ function summaryOf(
   return `${counted}; more cases are needed to exclude that eviction does harm.`;
 }
 
-export const engineBugAdvice: readonly Advice[] = [
+const engineBugAdvice: readonly Advice[] = [
   {
     knob: "engine",
     change: "report it with the cases below; they can be run again one by one",
@@ -127,3 +123,11 @@ function moreEvictions(pairs: number): readonly Advice[] {
     },
   ];
 }
+
+const moreCases: readonly Advice[] = [
+  {
+    knob: "cases",
+    change: "run more cases within the burst, or a longer burst",
+    because: "the intervals still reach past the margins",
+  },
+];

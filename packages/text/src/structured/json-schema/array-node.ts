@@ -1,16 +1,13 @@
 import type { JsonValue } from "../grammar.js";
 import { choice, type Node, nothing, optional, repeat, sequence, text } from "../node.js";
 import { type ArrayShape, containsCounts, countedItems } from "./array-contains.js";
-import { type Conjunction, isVisible, kindsIn } from "./conjunction.js";
-import { allowedValues, canonical } from "./enumerated.js";
-import { valueNode } from "./json-text.js";
-import { booleanKeyword, countKeyword, kinds, type Located, schemaList } from "./keywords.js";
+import { type Conjunction, isVisible } from "./conjunction.js";
+import { booleanKeyword, countKeyword, type Located, schemaList } from "./keywords.js";
 import type { SchemaContext } from "./schema-context.js";
 import { pathOf, schemaError } from "./schema-error.js";
+import { uniqueArray } from "./unique-array.js";
 
 const maxPrefix = 1024;
-/** Most values for items of a list with `uniqueItems`: there is a rule for each subset of unused values. */
-const maxUniqueValues = 10;
 
 /** An array under all of the schemas. */
 export function arrayNode(conjunction: Conjunction, compiler: SchemaContext): Node {
@@ -43,7 +40,7 @@ export function arrayNode(conjunction: Conjunction, compiler: SchemaContext): No
   if (unique !== undefined && most > 1) {
     if (counts.length > 0)
       throw schemaError(pathOf(unique.path, "uniqueItems"), "is not supported beside contains");
-    return uniqueArray(unique, shape, compiler);
+    return uniqueArray(pathOf(unique.path, "uniqueItems"), shape, compiler);
   }
   return counts.length > 0 ? countedItems(counts, shape, compiler) : plainArray(shape, compiler);
 }
@@ -115,47 +112,4 @@ function unevaluated(holder: Located, conjunction: Conjunction): ItemSchemas[] {
       rest: [rest, pathOf(path, "unevaluatedItems")],
     },
   ];
-}
-
-/** The values that an item may have where they are few: listed ones, booleans and null. */
-function fewValues(items: Conjunction, compiler: SchemaContext): readonly JsonValue[] | undefined {
-  const branches = compiler.combinations.branches(items);
-  const values: JsonValue[] = [];
-  for (const branch of branches) {
-    const listed = allowedValues(branch);
-    if (listed !== undefined) {
-      values.push(...listed);
-      continue;
-    }
-    const bits = kindsIn(branch);
-    if ((bits & ~(kinds.boolean | kinds.null)) !== 0) return undefined;
-    if (bits & kinds.boolean) values.push(true, false);
-    if (bits & kinds.null) values.push(null);
-  }
-  return [...new Map(values.map((value) => [canonical(value), value])).values()];
-}
-
-function uniqueArray(located: Located, shape: ArrayShape, compiler: SchemaContext): Node {
-  const { least, most, numPrefix, schemasAt } = shape;
-  const path = pathOf(located.path, "uniqueItems");
-  const items = schemasAt(numPrefix);
-  const values = items === undefined ? undefined : fewValues(items, compiler);
-  if (values === undefined || numPrefix > 0 || values.length > maxUniqueValues)
-    throw schemaError(path, `is supported for items with an enum of at most ${maxUniqueValues} values`);
-  const { spaces } = compiler;
-  const key = `${compiler.prefix}unique:${least},${most},${values.map(canonical).join("|")}`;
-  const left = (used: number, count: number): Node =>
-    compiler.rules.rule(`${key}:${used},${count}`, "uniqueItems", () => {
-      const options = values.flatMap((value, index) => {
-        if (used & (1 << index) || count >= most) return [];
-        const lead = count === 0 ? sequence() : sequence(text(","), spaces.afterComma);
-        return [
-          sequence(lead, valueNode(value, spaces, compiler.writing), left(used | (1 << index), count + 1)),
-        ];
-      });
-      if (count >= least && count > 0) options.push(sequence(spaces.inside, text("]")));
-      return choice(...options);
-    });
-  const filled = sequence(text("["), spaces.inside, left(0, 0));
-  return least === 0 ? choice(text("[]"), filled) : filled;
 }

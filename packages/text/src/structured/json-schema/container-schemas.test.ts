@@ -95,6 +95,23 @@ testSchemas("the grammar of a schema of objects and arrays", [
     ['["a","a"]'],
   ],
   [
+    "uniqueItems of integers between bounds",
+    {
+      type: "array",
+      items: { type: ["integer", "null"], minimum: -2, exclusiveMaximum: 6, multipleOf: 2 },
+      uniqueItems: true,
+      minItems: 1,
+    },
+    ["[0]", "[-2,4,0,2,null]", "[ 2,4 ]"],
+    ["[]", "[2,2]", "[null,null]", "[6]", "[1]", "[0,2,0]"],
+  ],
+  [
+    "uniqueItems of more values than have a rule for each subset",
+    { type: "array", items: { type: "integer", minimum: 1, maximum: 16 }, uniqueItems: true, maxItems: 4 },
+    ["[]", "[1]", "[12,2,1,16]", "[\n  3,\n  13\n]"],
+    ["[1,1]", "[12,1,12]", "[17]", "[1,2,3,4,5]", "[2,13,3,2]"],
+  ],
+  [
     "hostile names",
     {
       type: "object",

@@ -11,6 +11,11 @@ describe("a schema that cannot be kept", () => {
     [{ type: "array", contains: {}, minContains: 3, maxContains: 2 }, /No text/],
     [{ type: "array", contains: { type: "null" }, maxContains: 9000 }, /#\/contains needs 18002 states/],
     [{ type: "array", uniqueItems: true }, /#\/uniqueItems is supported for items with an enum/],
+    [
+      { type: "array", items: { type: "integer", minimum: 1, maximum: 17 }, uniqueItems: true },
+      /#\/uniqueItems is supported for items with an enum of at most 16 values/,
+    ],
+    [{ type: "array", items: { type: "boolean" }, uniqueItems: true, minItems: 3 }, /No text/],
     [{ dependentRequired: { a: [3] } }, /#\/dependentRequired\/a must be a list of property names/],
     [{ not: {} }, /No text/],
     [{ not: { not: { enum: [] } } }, /#\/not\/not\/enum|#\/enum|enum must be a list/],

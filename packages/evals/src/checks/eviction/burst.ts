@@ -1,100 +1,34 @@
 import { binomialTail, clopperPearson } from "@octavo/statistics";
-import type { Advice, Chart, Hypothesis } from "../check.js";
-import { defineCheck } from "../define-check.js";
-import { collectEvictionBurst } from "./collect.js";
-import { disturbNothing } from "../judging/placebos.js";
-import { engineBugAdvice } from "../eviction/check.js";
+import type { Advice, Chart } from "../check.js";
+import { points } from "../judging/loss-effect.js";
+import { type EffectLimits, marginEffect, type TestedEffect } from "../judging/verdicts.js";
 import type { Observation } from "../observation.js";
-import { cacheHitCurve } from "../eviction/cache-buckets.js";
-import { intervalsFigure } from "../judging/figures.js";
-import { planPairs, points } from "../judging/loss-effect.js";
-import { pairConditions } from "../judging/pairs.js";
-import { compareAnswers } from "../eviction/same-answers.js";
-import {
-  decide,
-  type EffectLimits,
-  marginEffect,
-  overallVerdict,
-  type TestedEffect,
-} from "../judging/verdicts.js";
-import { evictionBurstSettings, type EvictionBurstSettings } from "./settings.js";
+import type { Besides, SeenEviction } from "./disturbance.js";
 import { memoryOf, riseSeconds } from "./memory.js";
+import type { EvictionBurstSettings } from "./settings.js";
 
-/**
- * What does a burst of long prompts do to the answers that are being written? The same cases run on a quiet server and
- * within the burst. Their answers must be the same; and a pool that is too small for the burst shows in requests that lose
- * their blocks and are computed again, or fail.
- */
-export const evictionBurstCheck = defineCheck({
-  name: "eviction-burst",
-  question:
-    "Does a burst of long prompts push running requests out of the KV cache, and does that change answers?",
-  settings: evictionBurstSettings,
-  needs: ["cases"],
-  collect: collectEvictionBurst,
-  placebo: ({ quiet, quietAgain, burst }) => disturbNothing(quiet, quietAgain, burst),
-  judge(observations, settings) {
-    const pairing = pairConditions(observations, settings.quiet, settings.burst);
-    const again = pairConditions(observations, settings.quiet, settings.quietAgain);
-    const same = compareAnswers(pairing, again, settings);
-    const inBurst = observations.filter(
-      ({ condition }) => condition === settings.burst || condition === settings.filler,
-    );
-    const pressure = pressureOf(inBurst, settings);
-    const hypotheses = decide([...same.effects, ...pressure.effects], settings.alpha);
-    const answersFail = hypotheses.slice(0, same.effects.length).some(({ verdict }) => verdict === "fail");
-    const poolFails = hypotheses.slice(same.effects.length).some(({ verdict }) => verdict === "fail");
-    const isSeen = same.effects.length > 0 && pairing.missingShare <= settings.maxMissingShare;
-    const verdict = overallVerdict(hypotheses, isSeen);
-    const memory = memoryOf(observations, settings);
-    const rise = riseSeconds(memory);
-    const mostUsed = Math.max(0, ...memory.map(({ usage }) => usage));
-    return {
-      verdict,
-      summary: summaryOf(hypotheses, {
-        answersFail,
-        compared: same.compared,
-        readable: same.readable,
-        isPassed: verdict === "pass",
-        differing: same.differing,
-      }),
-      ruleOfThumb: cacheHitCurve(inBurst, {
-        high: settings.highHitRatio,
-        medium: settings.mediumHitRatio,
-        cliff: settings.cliff,
-      }),
-      hypotheses,
-      sampleSize: planPairs(same.planned, settings),
-      advice: [
-        ...(answersFail ? engineBugAdvice : []),
-        ...(poolFails ? poolAdvice : []),
-        ...(verdict === "inconclusive" && !answersFail && !poolFails ? moreCases : []),
-      ],
-      movedCases: same.moved,
-      figures: [
-        ...intervalsFigure("Within the burst", "share", hypotheses),
-        ...memoryFigure(observations, settings),
-      ],
-      notes: [
-        ...pairing.notes,
-        ...same.notes,
-        ...pressure.notes,
-        memory.length === 0 && "no observation says how full the KV cache was",
-        rise !== undefined && `use of the KV cache rose from 40 % to 90 % in ${rise.toFixed(1)} s`,
-        memory.length > 0 &&
-          mostUsed < 0.9 &&
-          `the KV cache was at most ${points(mostUsed)} % full: the burst did not press it`,
-      ],
-    };
-  },
-});
-
-interface Seen {
-  readonly answersFail: boolean;
-  readonly compared: number;
-  readonly readable: number;
-  readonly isPassed: boolean;
-  readonly differing: number;
+/** What a burst costs apart from answers: requests that lose their blocks and are computed again, or fail. */
+export function burstFacts(observations: readonly Observation[], settings: EvictionBurstSettings): Besides {
+  const inCurve = observations.filter(
+    ({ condition }) => condition === settings.burst || condition === settings.filler,
+  );
+  const { effects, notes } = pressureOf(inCurve, settings);
+  const memory = memoryOf(observations, settings);
+  const rise = riseSeconds(memory);
+  const mostUsed = Math.max(0, ...memory.map(({ usage }) => usage));
+  return {
+    effects,
+    inCurve,
+    figures: memoryFigure(observations, settings),
+    notes: [
+      ...notes,
+      memory.length === 0 && "no observation says how full the KV cache was",
+      rise !== undefined && `use of the KV cache rose from 40 % to 90 % in ${rise.toFixed(1)} s`,
+      memory.length > 0 &&
+        mostUsed < 0.9 &&
+        `the KV cache was at most ${points(mostUsed)} % full: the burst did not press it`,
+    ],
+  };
 }
 
 const failedName = "requests that failed";
@@ -158,27 +92,30 @@ function shareEffect(name: string, count: number, of: number, limits: EffectLimi
   );
 }
 
-function summaryOf(
-  hypotheses: readonly Hypothesis[],
-  { answersFail, compared, readable, differing, isPassed }: Seen,
-): string {
+export function burstSummary({
+  same: { compared, readable, differing },
+  ofAnswers,
+  ofBesides,
+  verdict: overall,
+}: SeenEviction): string {
   const unknown = readable === compared ? "" : ` (of ${compared - readable} more it is not known)`;
   const answers =
     compared === 0
       ? "no case was answered both on a quiet server and within the burst"
       : `${differing} of ${readable} answers differ within the burst${unknown}`;
-  const pressed = hypotheses
-    .filter(({ name, verdict }) => verdict === "fail" && name in pressedBy)
+  const pressed = ofBesides
+    .filter(({ verdict }) => verdict === "fail")
     .map(({ name, estimate = 0, margin = 0 }) => {
       const { says, of } = pressedBy[name as keyof typeof pressedBy];
       return `${says}: ${points(estimate)} % of requests ${of} (accepted: ${points(margin)} %)`;
     })
     .join("; ");
   const bug = `${answers}: a burst must cost time only, so this is a bug of the engine`;
-  if (answersFail) return pressed === "" ? `${bug}.` : `${bug}; and ${pressed}.`;
+  if (ofAnswers.some(({ verdict }) => verdict === "fail"))
+    return pressed === "" ? `${bug}.` : `${bug}; and ${pressed}.`;
   if (pressed !== "") return `${pressed}; ${answers}.`.replace(/^./, (first) => first.toUpperCase());
   if (compared === 0) return `Nothing was compared: ${answers}.`;
-  if (isPassed) return `The burst cost time only: ${answers}, and few requests were preempted.`;
+  if (overall === "pass") return `The burst cost time only: ${answers}, and few requests were preempted.`;
   return `Not decided: ${answers}; more cases are needed.`;
 }
 
@@ -214,7 +151,7 @@ function memoryFigure(
   ];
 }
 
-const poolAdvice: readonly Advice[] = [
+export const poolAdvice: readonly Advice[] = [
   {
     knob: "--gpu-memory-utilization, --num-gpu-blocks-override, --kv-cache-memory",
     change: "give the KV cache more memory",
@@ -234,13 +171,5 @@ const poolAdvice: readonly Advice[] = [
     knob: "gateway route",
     change: "send long contexts to replicas of their own, or shorten them first",
     because: "one long prompt takes the blocks of many short ones",
-  },
-];
-
-const moreCases: readonly Advice[] = [
-  {
-    knob: "cases",
-    change: "run more cases within the burst, or a longer burst",
-    because: "the intervals still reach past the margins",
   },
 ];

@@ -11,7 +11,7 @@ import { fillerCase } from "../collecting/filler.js";
  * Every case on the quiet server, once more, and then within a burst: long prompts that share nothing, so many at once that
  * they fill the pool, each replaced by a new one until all cases are answered.
  */
-export async function collectEvictionBurst(
+export async function collectBurst(
   bed: TestBed,
   settings: EvictionBurstSettings,
 ): Promise<readonly Observation[]> {
