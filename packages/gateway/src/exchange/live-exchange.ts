@@ -77,7 +77,7 @@ export class LiveExchange implements Exchange {
    */
   cancelled: { cancel(): void } | undefined;
   /** Its place in the list of open exchanges. */
-  place = 0;
+  place = -1;
 
   abort(reason: OctavoError): void {
     if (this.#reason !== undefined) return;

@@ -7,7 +7,7 @@ import { childContext, parseTraceContext } from "@octavo/tracing";
 import type { GatewayConfig } from "../config/schema.js";
 import type { Operation } from "../exchange/exchange.js";
 import { LiveExchange } from "../exchange/live-exchange.js";
-import { OpenExchanges } from "../exchange/open-exchanges.js";
+import { OpenList } from "../exchange/open-list.js";
 import { RequestBody } from "../exchange/request-body.js";
 import type { StageContext, StageHooks, WholeAnswer } from "../exchange/stage.js";
 import { readRequest } from "../http/read-request.js";
@@ -45,7 +45,7 @@ export class Gateway {
   readonly #spans: GatewaySpans;
   readonly #context: StageContext;
   readonly #random: () => number;
-  readonly #open = new OpenExchanges();
+  readonly #open = new OpenList<LiveExchange>();
   readonly #retiring = new Set<Promise<void>>();
   readonly #idle = new Set<() => void>();
   readonly #sweep: NodeJS.Timeout;

@@ -49,6 +49,8 @@ const maxWaitingChunks = 32;
 
 /** One call of one target: knows when the answer has begun, hands over its parts, and keeps the target's account. */
 export class TargetAttempt implements DrainableCall {
+  /** Among the calls of its target. */
+  place = -1;
   readonly record: AttemptRecord;
   readonly target: LiveTarget;
   readonly model: string;

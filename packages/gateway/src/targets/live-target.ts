@@ -3,6 +3,7 @@ import { OctavoError } from "@octavo/protocol";
 import { Pool } from "undici";
 import type { GatewayTargetConfig } from "../config/schema.js";
 import type { ModelPrice } from "../exchange/exchange.js";
+import { OpenList, type ListMember } from "../exchange/open-list.js";
 import type { LedgerUsage } from "../exchange/ledger-entry.js";
 import { families } from "../families/families.js";
 import type { WireFamily, WireRequest } from "../families/family.js";
@@ -12,7 +13,7 @@ import { type ProviderRow, providers } from "./providers.js";
 import { parseAwsKey, signAws } from "./sigv4.js";
 
 /** A call of a target that is under way. */
-export interface DrainableCall {
+export interface DrainableCall extends ListMember {
   readonly tokens: number;
   /** Whether nothing of its answer has arrived, and being asked again elsewhere costs its place alone. */
   canMove(): boolean;
@@ -43,7 +44,7 @@ export class LiveTarget {
   /** By what the family adds: most families add the same object to every call. */
   readonly #headerLists = new WeakMap<object, string[]>();
   readonly #prices = new Map<string, ModelPrice>();
-  readonly #calls = new Set<DrainableCall>();
+  readonly #calls = new OpenList<DrainableCall>();
   #isLeaving = false;
   #onEmpty: (() => void) | undefined;
   /** A call is over. */
@@ -161,18 +162,20 @@ export class LiveTarget {
 
   /** It is over, however it ended. */
   end(call: DrainableCall): void {
-    if (!this.#calls.delete(call)) return;
+    if (!this.#calls.remove(call)) return;
     this.outstanding -= 1;
     this.outstandingTokens -= call.tokens;
     this.onRelease?.();
-    if (this.#calls.size === 0) this.#onEmpty?.();
+    if (this.#calls.all.length === 0) this.#onEmpty?.();
   }
 
   /** Takes no more calls; resolves when none is left. Streams that have not begun, or with `cut` all calls, fail as if it had died. */
   async leave(how: "drain" | "cut"): Promise<void> {
     this.#isLeaving = true;
-    for (const call of this.#calls) if (how === "cut" || call.canMove()) call.moveOn();
-    if (this.#calls.size === 0) return;
+    // calls that move on leave the list
+    const calls = this.#calls.all.slice();
+    for (const call of calls) if (how === "cut" || call.canMove()) call.moveOn();
+    if (this.#calls.all.length === 0) return;
     await new Promise<void>((resolve) => {
       this.#onEmpty = resolve;
     });
