@@ -59,6 +59,11 @@ test("the doctor names one fix for what is wrong", async () => {
   assert.equal(doctor.code, 0, doctor.out);
   assert.match(doctor.out, /kernels +\S+/);
   const devices = await runOctavo(["devices", "--json"]);
+  assert.doesNotMatch(
+    devices.err,
+    /Couldn't load|Warning:/,
+    "a driver's own warnings stay out of the terminal",
+  );
   const [device] = JSON.parse(devices.out) as { threads: number; freeMemoryBytes: number }[];
   assert.ok(device !== undefined && device.threads >= 1 && device.freeMemoryBytes > 0);
 });

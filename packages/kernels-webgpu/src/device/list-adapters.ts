@@ -1,3 +1,5 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { OctavoError } from "@octavo/protocol/errors";
 import { isSoftware, webGpu } from "./open-gpu.js";
 
@@ -13,8 +15,28 @@ export type AdapterReport =
     }
   | { readonly name?: undefined; readonly unusedBecause: string };
 
-/** The adapters that this process can open: the fastest, and the most frugal where that is another. Never rejects. */
+/**
+ * The adapters that this machine offers: the fastest, and the most frugal where that is another. A process of its own asks, because Dawn
+ * writes warnings of its own to standard error, and a broken driver may end the process that loads it. Never rejects.
+ */
 export async function listAdapters(): Promise<AdapterReport[]> {
+  const script = `import { findAdapters } from ${JSON.stringify(import.meta.url)};
+process.stdout.write(JSON.stringify(await findAdapters()), () => process.exit(0));`;
+  try {
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      ["--input-type=module", "--eval", script],
+      { timeout: 30_000 },
+    );
+    const reports: AdapterReport[] = JSON.parse(stdout);
+    return reports;
+  } catch {
+    return [{ unusedBecause: "the GPU's driver failed while it was asked for its adapters" }];
+  }
+}
+
+/** The adapters that this process can open. */
+export async function findAdapters(): Promise<AdapterReport[]> {
   let gpu: GPU;
   try {
     gpu = await webGpu(undefined);
