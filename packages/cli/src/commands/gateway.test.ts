@@ -18,11 +18,12 @@ async function start(args: readonly string[], env: Readonly<Record<string, strin
   const process = startOctavo(args, { env });
   const url = await new Promise<string>((resolve, reject) => {
     let said = "";
-    process.child.stdout.on("data", (text: string) => {
-      said += text;
-      const found = /http:\/\/[\d.]+:\d+/.exec(said);
-      if (found !== null) resolve(found[0]);
-    });
+    for (const output of [process.child.stdout, process.child.stderr])
+      output.on("data", (text: string) => {
+        said += text;
+        const found = /http:\/\/[\d.]+:\d+/.exec(said);
+        if (found !== null) resolve(found[0]);
+      });
     void process.ended.then(({ code, err }) => reject(new TypeError(`octavo ended with ${code}: ${err}`)));
   });
   return { url, process };
