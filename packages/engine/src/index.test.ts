@@ -29,5 +29,6 @@ test("exports these parts and no others", () => {
     "createEngine",
     "createTokenizer",
     "detectContentFormat",
+    "promptOf",
   ]);
 });

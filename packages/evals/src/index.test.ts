@@ -61,6 +61,7 @@ test("exports these values and no others", () => {
     "exitCodeOfChecks",
     "exitCodeOfError",
     "exitCodes",
+    "factNames",
     "factsOfHeaders",
     "fairnessCheck",
     "falseAlarmNote",
@@ -84,6 +85,7 @@ test("exports these values and no others", () => {
     "mmluProDataset",
     "noOptions",
     "observationFromAnswer",
+    "observationOf",
     "observationsFromSpans",
     "openAiJudge",
     "openAiTarget",
@@ -99,7 +101,9 @@ test("exports these values and no others", () => {
     "positionBias",
     "quantizationCheck",
     "readEvaluatorFile",
+    "readSpanValues",
     "readSpans",
+    "recordedContent",
     "recordedTarget",
     "renderJunit",
     "renderMarkdown",
@@ -124,6 +128,7 @@ test("exports these values and no others", () => {
     "trafficDriftCheck",
     "unjudged",
     "verdictOf",
+    "wantedCalls",
     "withEvaluatorFiles",
   ]);
 });
