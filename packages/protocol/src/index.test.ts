@@ -28,6 +28,7 @@ it("exports these values and no others", () => {
     "errorCodes",
     "faultInjectionRequest",
     "fieldsWithEffect",
+    "groupBy",
     "isRecord",
     "loadLoraRequest",
     "machineRecord",

@@ -70,7 +70,7 @@ describe("a server with an embedding model", () => {
   it("refuses to write", async () => {
     const { status, json } = await post("/v1/completions", { prompt: "x", max_tokens: 1 });
     assert.equal(status, 400);
-    assert.match(JSON.stringify(json), /gives embeddings, but no text/);
+    assert.match(JSON.stringify(json), /gives no text: use \/v1\/embeddings/);
   });
 });
 
