@@ -12,8 +12,8 @@ struct RopeSpec {
     float attention_factor;
     RopeLayout layout;
     /// Multiplies further by 1 + growth_beta * ln(1 + floor(position / growth_every)); 0 means by 1.
-    float growth_beta;
-    int64_t growth_every;
+    float growth_beta = 0.0f;
+    int64_t growth_every = 0;
 
     bool operator==(const RopeSpec& other) const {
         return layout == other.layout && growth_beta == other.growth_beta && growth_every == other.growth_every && attention_factor == other.attention_factor &&
