@@ -84,6 +84,30 @@ test("findings become clusters with a fix, keep their status, and come back as r
   }
 });
 
+test("a fix starts from sizes as octavo serve reads them", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "octavo-cli-errors-"));
+  try {
+    const config = join(folder, "serve.yaml");
+    await writeFile(config, "kv-cache-memory: 16GiB\n");
+    const spans = join(folder, "spans.jsonl");
+    await writeFile(spans, `${slow(1, "preemption")}\n`);
+    const state = join(folder, "feed.json");
+    const { out, err } = await runOctavo([
+      "errors",
+      "list",
+      "--spans",
+      spans,
+      "--state",
+      state,
+      "--config",
+      config,
+    ]);
+    assert.match(out, new RegExp(`kv-cache-memory: ${24 * 2 ** 30}`), err);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
 test("what the feed cannot use is refused by name", async () => {
   const folder = await mkdtemp(join(tmpdir(), "octavo-cli-errors-"));
   try {

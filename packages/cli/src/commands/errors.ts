@@ -19,14 +19,19 @@ import {
 } from "@octavo/optimize";
 import { OctavoError } from "@octavo/protocol/errors";
 import { option } from "@octavo/protocol/options";
-import { YamlSource } from "@octavo/protocol/yaml";
 import { defaultStoreFolder } from "@octavo/tracing/store";
-import { defineCommand } from "../command.js";
-import { readConfigFile } from "../options/config-file.js";
+import { defineCommand, readAgain } from "../command.js";
 import { flagNames } from "../options/flag-names.js";
-import { serveRows } from "../options/serve-options.js";
+import { serveRows, serveSources } from "../options/serve-options.js";
 import { readTextOf, writeTextOf } from "../output/files.js";
 import { printable, textTable } from "../output/text-table.js";
+
+/** Options of `octavo serve` by the names of their flags, without dashes. */
+const serveFlags = new Map(
+  Object.entries(serveRows).flatMap(([key, row]) =>
+    flagNames(row).map((name) => [name.slice(2), key] as const),
+  ),
+);
 
 const stateRows = {
   state: option.text("--state <file>", "what the feed remembers: statuses, first and last times", {
@@ -148,20 +153,20 @@ async function readState(path: string): Promise<FeedState> {
   return existsSync(path) ? parseFeedState(path, await readTextOf("state", path)) : emptyFeed;
 }
 
-/** The flags in the file, which are checked as `octavo serve` checks them. */
+/** By the names of their flags, with values as `octavo serve` reads them from the file: sizes in bytes, for instance. */
 async function settingsOf(path: string | undefined): Promise<ServeSettings> {
   if (path === undefined) return {};
-  await readConfigFile(serveRows, path);
-  const { value } = new YamlSource(path, await readTextOf("config", path));
-  const given = Object.entries((value ?? {}) as Record<string, unknown>);
-  return Object.fromEntries(given.map(([name, setting]) => [name.replaceAll("_", "-"), setting]));
+  const values: Readonly<Record<string, unknown>> = await readAgain(
+    { options: serveRows, sources: serveSources, run: () => Promise.resolve() },
+    ["--config", path],
+  );
+  return Object.fromEntries([...serveFlags].map(([name, key]) => [name, values[key]]));
 }
 
 /** Throws `internal_error` for a fix that sets what `octavo serve` does not have: it would be refused when it is tried. */
 function fixOf(cause: string, settings: ServeSettings): ServePatch | undefined {
   const fix = proposeFix({ cause }, settings);
-  const known = new Set(Object.values(serveRows).flatMap((row) => flagNames(row)));
-  const unknown = Object.keys(fix?.set ?? {}).find((name) => !known.has(`--${name}`));
+  const unknown = Object.keys(fix?.set ?? {}).find((name) => !serveFlags.has(name));
   if (unknown === undefined) return fix;
   throw new OctavoError(
     "internal_error",
