@@ -19,9 +19,14 @@ async function installPackages() {
   if (packagesInstalled()) return;
   say("installing packages ...");
   // Not `npm ci`: it refuses a lock file that lacks the packages of platforms its registry did not offer.
-  await must("npm install", "npm", ["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"], {
-    shell: process.platform === "win32",
-  });
+  await must(
+    "npm install",
+    "npm",
+    ["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
+    {
+      shell: process.platform === "win32",
+    },
+  );
 }
 
 /** Compares the lock file with the one npm leaves inside node_modules; packages of other platforms are absent there. */
