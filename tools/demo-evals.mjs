@@ -45,7 +45,7 @@ async function step(script, args, { allowed = [0], stdio = "inherit" } = {}) {
   if (!allowed.includes(code)) fail(`${args.slice(0, 3).join(" ")} ended with ${code}`);
 }
 
-/** Of each of the model's tasks a few cases with their right answers, and some with long prompts. */
+/** Writes a few cases of each of the model's tasks with their right answers, and some with long prompts. */
 async function writeGolden() {
   const golden = [];
   for (const [task, count] of Object.entries({ tools: 40, extraction: 40, grounded: 30, retrieval: 10 })) {

@@ -97,7 +97,7 @@ function* samplesUpTo(count: number): Generator<Sample, void, undefined> {
 
 interface Timed {
   readonly seconds: number;
-  /** Of the whole process: what a machine that others use as well does not change. */
+  /** CPU time of the whole process, which other users of the machine do not change. */
   readonly cpuSeconds: number;
   readonly summary: EvaluationSummary;
 }

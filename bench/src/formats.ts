@@ -65,7 +65,7 @@ async function artifactOf(source: string, format: Format, calibration?: string):
   return await makeArtifact(source, format, folder, calibration);
 }
 
-/** Of the model whose speed is measured; what making it took is recorded. */
+/** Quantises the model whose speed is measured, and records what that took. */
 async function wideArtifactOf(wide: string, format: Format): Promise<Artifact> {
   const artifact = await artifactOf(wide, format);
   const { making } = artifact;

@@ -52,7 +52,7 @@ type Way = "off" | "otlp" | "store";
 
 interface Sample {
   readonly requestsPerSecond: number;
-  /** Of this process, engine included. */
+  /** CPU time of this process, engine included. */
   readonly cpuMsPerRequest: number;
 }
 

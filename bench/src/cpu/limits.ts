@@ -8,7 +8,7 @@ export interface Limits {
   readonly readGBps: number;
   /** 1e9 operations per second, a multiply-add counted as two. */
   readonly int8Gops: number;
-  /** Of the faster instruction: products of bf16 weights may be computed in f32. */
+  /** Rate of the faster instruction, since products of bf16 weights may be computed in f32. */
   readonly bf16Gflops: number;
 }
 

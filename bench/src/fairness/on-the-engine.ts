@@ -17,7 +17,7 @@ export interface EngineRun {
   readonly tokens: number;
   /** In which any request was under way. */
   readonly busyMs: number;
-  /** Of the time of the load, which goes on where nobody is there and is not waited for. */
+  /** Share of the load's duration in which any request was running. */
   readonly busyShare: number;
 }
 
@@ -25,7 +25,7 @@ export interface EngineRun {
 export interface EngineCase {
   readonly name: string;
   readonly model: string;
-  /** Of each request, means. */
+  /** Mean per request. */
   readonly promptTokens: number;
   readonly outputTokens: number;
   /** Each beside the large one and the other small ones: of a slow model's time, several make more of what is measured. */
@@ -34,9 +34,9 @@ export interface EngineCase {
 
 /** Loads of one seed. */
 export interface Loads {
-  /** Of each small tenant. */
+  /** Requests of each small tenant. */
   readonly small: readonly (readonly SimulatedRequest[])[];
-  /** Of all of them and the large one. */
+  /** Requests of all small tenants and the large one. */
   readonly all: readonly SimulatedRequest[];
 }
 

@@ -9,7 +9,7 @@ export interface FormatCase {
   readonly name: string;
   readonly quality?: Quality & { readonly run: RunRecord };
   readonly speed?: Speed & { readonly run: RunRecord };
-  /** Of the artifact whose speed is measured. */
+  /** How the artifact whose speed is measured was made. */
   readonly making?: Making & { readonly run: RunRecord };
 }
 

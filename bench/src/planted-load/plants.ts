@@ -19,13 +19,13 @@ import { OctavoProcesses } from "./octavo-processes.js";
 
 /** A check's result, and what it was drawn from. */
 type Judged = Awaited<ReturnType<ReturnType<typeof checkNamed>["run"]>> & {
-  /** Of a plant in traffic: what the check said of the same traffic without it. */
+  /** Plants in traffic only: what the check said of the same traffic without the plant. */
   readonly sound?: CheckResult;
 };
 
 /** A fault of load in `octavo serve`, or its absence, and the check that is to tell. */
 export interface LoadPlant extends PlantedFault {
-  /** Of the server that serves all seeds. */
+  /** Flags of the server that serves all seeds. */
   readonly flags: readonly string[];
   judge(target: Target, processes: OctavoProcesses, seed: number): Promise<Judged>;
 }

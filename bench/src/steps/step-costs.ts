@@ -9,7 +9,7 @@ export interface StepOverhead {
   readonly numSteps: number;
   /** From the start of a step to the start of the next. */
   readonly stepMs: number;
-  /** Of it, time in which the native side had nothing to do. */
+  /** Part of the above in which the native side had nothing to do. */
   readonly betweenCallsMs: number;
   /** Processor time of the JavaScript thread per step, overlapped with the native call or not. */
   readonly threadMs: number;

@@ -24,7 +24,7 @@ export interface EngineOptions extends OptionsOf<typeof schedulingOptions> {
   readonly hasHead?: boolean | undefined;
   /** Each ends a sequence, unless it ignores EOS. */
   readonly eosTokenIds: readonly number[];
-  /** Of the cache, which the engine creates and owns. */
+  /** Shape of the cache, which the engine creates and owns. */
   readonly kv: KvShape;
   /** Slots of recurrent state, where the program keeps any; no more sequences run at once than there are slots. */
   readonly states?: StateSpec | undefined;

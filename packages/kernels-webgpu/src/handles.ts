@@ -139,10 +139,10 @@ export class GpuVector extends Handle<Memory> implements Vector {
 
 export interface CacheStorage {
   readonly spec: KvCacheSpec;
-  /** Of each layer. */
+  /** One buffer for each layer. */
   readonly keys: readonly GPUBuffer[];
   readonly values: readonly GPUBuffer[];
-  /** Of each recurrent op, all slots. */
+  /** One buffer for each recurrent op, with all slots. */
   readonly states: readonly GPUBuffer[];
 }
 

@@ -16,7 +16,7 @@ import { arch, availableParallelism, platform } from "node:os";
 import { dirname, join } from "node:path";
 import { capture, digestOf } from "./processes.mjs";
 
-/** Of the machine that this runs on. */
+/** The machine that this runs on. */
 export const hostTarget = { platform: platform(), arch: arch() };
 
 const baseFlags = [

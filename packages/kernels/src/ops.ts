@@ -21,7 +21,7 @@ export interface RopeSpec {
 }
 
 /**
- * Of the gate, which then multiplies up. `clamped_swiglu` is GPT-OSS's: g sigmoid(1.702 g) (u + 1) with g = min(gate, 7) and u = up
+ * Activation of the gate, which then multiplies up. `clamped_swiglu` is GPT-OSS's: g sigmoid(1.702 g) (u + 1) with g = min(gate, 7) and u = up
  * within [-7, 7].
  */
 export type Activation =

@@ -138,7 +138,7 @@ export interface RowResult {
   /** `[vocab]` */
   readonly logits?: Float32Array;
   /**
-   * Of a row that wanted it and is not in error: XXH64 of its raw logits as little-endian floats, 16 hexadecimal digits. Equal
+   * If the row wanted it and has no error: XXH64 of its raw logits as little-endian floats, 16 hexadecimal digits. Equal
    * digests are equal bits, but for one chance in 2^64.
    */
   readonly digest?: string;

@@ -8,7 +8,7 @@ export const requestLimits = {
   /** Choices of all prompts of a request. */
   totalSequences: 4096,
   prompts: 2048,
-  /** Of a batch of chats. */
+  /** Most chats in a batch. */
   conversations: 1024,
   messages: 16_384,
   contentParts: 4096,

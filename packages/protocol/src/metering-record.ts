@@ -17,7 +17,7 @@ export const meteringRecord = z.object({
   gpu_seconds: seconds,
   input_tokens: tokens,
   output_tokens: tokens,
-  /** Of the input, what the prefix cache had. */
+  /** Input tokens found in the prefix cache. */
   cached_input_tokens: tokens.optional(),
   tenant: z.string().nullish(),
   /** ISO 8601, when the request ended. */

@@ -21,7 +21,7 @@ export interface RowDetails<T> {
   /** What happens without it, where the default does not say so. */
   readonly defaultText?: string;
   readonly isRequired?: true;
-  /** Of a switch: its flag sets it to false. */
+  /** Switches only: the flag sets it to false. */
   readonly turnsOff?: true;
   /** Other names of the flag. */
   readonly aliases?: readonly string[];
@@ -113,7 +113,7 @@ export function defaultTextOf({ type, default: value, defaultText }: OptionRow):
   return type.show(value) || undefined;
 }
 
-/** Of numbers. */
+/** Range of a number. */
 interface Range {
   readonly min?: number | undefined;
   /** Instead of `min`: itself out. */
@@ -343,7 +343,7 @@ export const option = {
     help: string,
     details?: Details,
   ): RowOf<readonly Name[], Details> => rowsOf(list(choice(names)))(flag, help, details),
-  /** Of any other type. */
+  /** An option of any other type. */
   of: <T, const Details extends RowDetails<NoInfer<T>>>(
     type: OptionType<T>,
     flag: string | undefined,

@@ -6,7 +6,7 @@ const price = z.number().nonnegative();
 const apiPrice = z.object({
   name: z.string().min(1).max(200),
   input: price,
-  /** Of input that the provider had cached; `input` where it is left out. */
+  /** Price of input that the provider had cached; `input` by default. */
   cachedInput: price.optional(),
   output: price,
   /** Where the figure can be checked. */

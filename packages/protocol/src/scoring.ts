@@ -7,7 +7,7 @@ type ScoredTexts = z.output<typeof texts>;
 
 const sharedFields = {
   ...poolingFields,
-  /** Of models with a head that scores: false leaves the score as the head gives it. */
+  /** Models with a scoring head only: false leaves the score as the head gives it. */
   use_activation: z.boolean().nullish(),
 } as const;
 

@@ -117,7 +117,7 @@ export interface RecordedRequestInfo {
   readonly e2e_ms?: number;
   readonly prompt_tokens: number;
   readonly cached_tokens: number;
-  /** Of each of its sequences. */
+  /** Output tokens of each of its sequences. */
   readonly output_tokens: readonly number[];
   /** What was computed of it while the request that was asked about was there. */
   readonly tokens_meanwhile: number;

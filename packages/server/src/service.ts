@@ -49,7 +49,7 @@ export interface TermsFields {
     | undefined;
 }
 
-/** Who an engine request is for, and its deadlines. */
+/** The owner of an engine request, and its deadlines. */
 export interface RequestTerms {
   readonly owner: RequestAccount;
   readonly account: Account;

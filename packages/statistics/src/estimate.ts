@@ -6,7 +6,7 @@ export interface Estimate {
   readonly estimate: number;
   /** Undefined where the data is too little, or too uniform, to give one. */
   readonly interval: Interval | undefined;
-  /** Of the interval, such as 0.95. */
+  /** Confidence level of the interval, such as 0.95. */
   readonly confidence: number;
 }
 

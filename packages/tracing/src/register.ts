@@ -44,7 +44,7 @@ export interface RegisterOptions {
   readonly provider?: string;
   /** Asked at each call for the active span of another tracing library. */
   readonly parent?: () => ForeignSpanContext | undefined;
-  /** Told of spans that could not be delivered, at most once a minute; default: a process warning. */
+  /** Called for spans that could not be delivered, at most once a minute; default: a process warning. */
   readonly onProblem?: (message: string) => void;
 }
 

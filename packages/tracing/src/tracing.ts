@@ -33,7 +33,7 @@ export class Tracing implements AsyncDisposable {
     this.options = options;
   }
 
-  /** Of each sink, in order. */
+  /** Counts of each sink, in order. */
   get counts(): readonly SinkCounts[] {
     return this.options.sinks.map((sink) => sink.counts);
   }

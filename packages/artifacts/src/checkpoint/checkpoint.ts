@@ -49,7 +49,7 @@ export interface MatrixRecipe {
   readonly layout: string;
   /** Reads the tensors, one matrix's worth of memory at a time. */
   assemble(): Promise<MatrixParts>;
-  /** Of `count` equal parts along the outermost dimension; absent where parts cannot be read on their own. */
+  /** Recipes of `count` equal parts along the outermost dimension; absent if parts cannot be read on their own. */
   slices?(count: number): readonly MatrixRecipe[];
 }
 
@@ -57,7 +57,7 @@ export interface MatrixRecipe {
 export interface MatrixParts {
   /** A tensor whose bytes are used as they lie in the file, or new bytes. */
   readonly values: StoredTensor | Uint8Array;
-  /** Of types whose scales are apart. */
+  /** Only for types with separate scales. */
   readonly scales?: Float32Array;
   readonly zeros?: Float32Array;
   readonly groupSize?: number;
@@ -86,6 +86,6 @@ export interface Checkpoint {
   readonly generation: GenerationDefaults;
   readonly tensors: ReadonlyMap<string, TensorInfo>;
   readonly tokenizer: TokenizerSource;
-  /** Of a model that takes more than text: its architecture, and how many tensors are not of its text part. */
+  /** Only for multimodal models: the architecture, and how many tensors are not part of its text model. */
   readonly container?: { readonly name: string; readonly skippedTensors: number };
 }

@@ -39,7 +39,7 @@ export const tokenIds = z.union([tokenId, z.array(tokenId).max(1024)]);
 const layerNumber = z.number().int().min(0).max(1_048_576);
 const layerInterval = z.number().int().min(1).max(1_048_576);
 
-/** Of one kind, or since transformers 5 of each kind of layer. */
+/** RoPE parameters of all layers or, since transformers 5, one set for each kind of layer. */
 const layeredRopeSchema = ropeParametersSchema.extend({
   full_attention: ropeParametersSchema.nullish(),
   sliding_attention: ropeParametersSchema.nullish(),

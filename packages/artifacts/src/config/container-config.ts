@@ -20,7 +20,7 @@ const containers: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Qwen3_5MoeForConditionalGeneration: {},
 };
 
-/** Of config.json itself, where `text_config` does not say. */
+/** Fields read from the top level of config.json if `text_config` lacks them. */
 const sharedFields = ["bos_token_id", "eos_token_id", "tie_word_embeddings"] as const;
 
 /** The text part of a model that takes more. */

@@ -94,7 +94,7 @@ export function checkStateSpace(path: string, { inner, taps, ...sizes }: Sizes):
   return { kind: "state_space", ...sizes, headDim, taps: checkTaps(path, taps) };
 }
 
-/** Of a layer's mixer `module`. */
+/** Tensor names of a layer whose mixer is called `module`. */
 export function stateSpaceLayerNames(module: string): LayerNames {
   return {
     ssm_in: `${module}.in_proj`,

@@ -28,7 +28,7 @@ export function ggufExperts(
     readonly normalizeWeights: boolean;
     readonly hasOwnSize?: boolean;
     readonly isShared?: boolean;
-    /** Of families that have more than a softmax; a file of another that asks for it is refused. */
+    /** Only for families with routing other than a plain softmax; a file of any other family that asks for it is refused. */
     readonly routing?: ExpertRouting;
   },
 ): { readonly experts: ExpertsConfig } {

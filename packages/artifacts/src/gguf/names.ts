@@ -12,7 +12,7 @@ const globalNames: Readonly<Record<string, string>> = {
 /** Names within a layer, without `.weight` and `.bias`, or with `=` in front in full, or with `@` in full of a tensor outside the layers; a `*` stands for the expert's index, in tensors that hold those of all experts. */
 export type LayerNames = Readonly<Record<string, string>>;
 
-/** Of decoder-only models of the Llama layout. */
+/** Names for decoder-only models of the Llama layout. */
 export const llamaLayerNames: LayerNames = {
   attn_norm: "input_layernorm",
   attn_q: "self_attn.q_proj",

@@ -18,7 +18,7 @@ interface DecoderBuffers {
   /** q, k and v side by side. */
   readonly qkv: BufferRef;
   readonly attended: BufferRef;
-  /** Of heads with a gate: q and gate of each head in turn, and the gates. */
+  /** Buffers for gated heads: query and gate interleaved per head, and the gates alone. */
   readonly gatedQuery?: { readonly both: BufferRef; readonly gate: BufferRef };
   /** gate and up side by side. */
   readonly gateUp: BufferRef;

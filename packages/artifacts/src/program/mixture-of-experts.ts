@@ -14,23 +14,23 @@ interface FusedExpertNames {
 /** Names within the layer. */
 export interface ExpertNames {
   readonly router: string;
-  /** Of one expert's tensors, without `.weight`; `*` stands for every index. */
+  /** Names of one expert's tensors, without `.weight`; `*` stands for every index. */
   readonly expert: (index: number | "*") => {
     readonly gate: string;
     /** Absent for experts whose activation multiplies nothing: theirs stands at `gate`. */
     readonly up?: string;
     readonly down: string;
   };
-  /** Of the tensors that hold all experts, in full; used where the checkpoint has them. */
+  /** Full names of the tensors that hold all experts, used if the checkpoint has them. */
   readonly fused: FusedExpertNames;
   /** Biases of the `fused` tensors, gate's and up's interleaved; present where the router and every expert have biases. */
   readonly biases?: { readonly gateUp: string; readonly down: string };
-  /** Of the experts' biases for the choice, in full; where the configuration says that there are any. */
+  /** Full name of the experts' selection biases, if the configuration says that there are any. */
   readonly selectionBias?: string;
-  /** Of the expert that every token goes to. */
+  /** Names of the shared expert, to which every token goes. */
   readonly shared?: {
     readonly mlp: string;
-    /** Of the gate that scales what it gives; absent where nothing does. */
+    /** Name of the gate that scales the shared expert's output; absent if nothing does. */
     readonly gate?: string;
     /** Within `mlp`: of gate and up in one tensor, and of down; used where the checkpoint has them. */
     readonly fused?: { readonly gateUp: string; readonly down: string };

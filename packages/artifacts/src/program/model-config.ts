@@ -73,7 +73,7 @@ export interface EncoderConfig {
   /** Types of tokens and positions that the model has embeddings for; 0: it has none. */
   readonly numTypes: number;
   readonly numPositions: number;
-  /** Of a text's first token. */
+  /** Position of a text's first token. */
   readonly firstPosition: number;
   /** Biases of norms and of the classifier's first layer; absent: as the family has them. */
   readonly normBias?: boolean;
@@ -120,7 +120,7 @@ export interface ExpertsConfig {
   readonly intermediateSize: number;
   /** Whether the chosen experts' weights are normalised to sum to 1. */
   readonly normalizeWeights: boolean;
-  /** Of the expert that every token goes to; absent means there is none. */
+  /** Width of the shared expert, to which every token goes; absent if there is none. */
   readonly sharedIntermediateSize?: number;
   /** True for layers with a dense MLP of `ModelConfig.intermediateSize`. */
   readonly denseLayers: readonly boolean[];

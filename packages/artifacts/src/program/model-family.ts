@@ -23,7 +23,7 @@ export interface ModelFamily {
   readonly hasWindow?: (layer: number, config: ConfigJson) => boolean;
   /** Tokens of such a window, its own included, where that is not just what config.json says as `sliding_window`. */
   readonly windowSize?: (config: ConfigJson, given: number | undefined) => number | undefined;
-  /** Of decoders: whether there are models of it whose tokens see those that come later, as `use_bidirectional_attention` says. */
+  /** Decoders only: whether some of its models attend in both directions, as `use_bidirectional_attention` says. */
   readonly takesBothDirections?: boolean;
   /**
    * Settings of config.json that only some families have.
@@ -84,9 +84,9 @@ export interface ConfigDefaults {
     readonly sharedIntermediateSize?: number;
     /** Whether a token's weights add up to 1; `config` where `norm_topk_prob` decides. */
     readonly normalizeWeights: boolean | "config";
-    /** Of families that have dense models too. */
+    /** Only for families that also have dense models: whether this one has no experts. */
     readonly isAbsent?: (config: ConfigJson) => boolean;
-    /** Of the expert that every token goes to, where it is not given as such. */
+    /** Width of the shared expert, if the configuration does not give it directly. */
     readonly sharedSize?: (config: ConfigJson) => number;
     /** How experts are chosen, where it is not by a softmax alone. */
     readonly routing?: (config: ConfigJson) => ExpertRouting;

@@ -89,7 +89,7 @@ function named(
   if (encoder === undefined) return withPrefix(withoutBackbone(all));
   return renamed(all, (name) =>
     (name.startsWith(encoder.tensorPrefix) ? name.slice(encoder.tensorPrefix.length) : name)
-      // Of TensorFlow's checkpoints, from which BERT's were made.
+      // Names in checkpoints converted from TensorFlow, as BERT's were.
       .replace(/\.LayerNorm\.gamma$/, ".LayerNorm.weight")
       .replace(/\.LayerNorm\.beta$/, ".LayerNorm.bias"),
   );

@@ -88,7 +88,7 @@ export function readQuantizedFixtures(): FolderFixture[] {
   return readFolderFixtures("quantized");
 }
 
-/** Of models that take images, for text; written by tools/oracle/make-container-fixtures.py. */
+/** Text-only fixtures of multimodal models, written by tools/oracle/make-container-fixtures.py. */
 export function readContainerFixtures(): FolderFixture[] {
   return readFolderFixtures("containers");
 }

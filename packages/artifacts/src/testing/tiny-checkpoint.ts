@@ -19,7 +19,7 @@ export interface TinyModel {
   readonly headDim: number;
   readonly maxPositionEmbeddings: number;
   readonly tieWordEmbeddings: boolean;
-  /** Of matrices; norms and biases are f32 in GGUF, as converters write them. */
+  /** Type of the matrices; norms and biases are f32 in GGUF, as converters write them. */
   readonly type: WrittenType;
   readonly seed: number;
 }

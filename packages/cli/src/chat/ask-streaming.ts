@@ -28,7 +28,7 @@ export interface AskedAnswer {
   /** From sending the request. */
   readonly firstTokenMs: number | undefined;
   readonly totalMs: number;
-  /** Of Octavo servers. */
+  /** Octavo servers only. */
   readonly record: ServingRecordInfo | undefined;
 }
 

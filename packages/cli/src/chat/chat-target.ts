@@ -16,7 +16,7 @@ export interface ChatTarget extends AsyncDisposable {
 export interface ChatTargetOptions {
   /** URL of a server, or a model as `octavo serve` takes it; default the embedded one. */
   readonly target: string | undefined;
-  /** Of a server that serves several. */
+  /** Which model to ask on a server with several. */
   readonly model: string | undefined;
   readonly apiKey: string | undefined;
   readonly maxModelLen: number | undefined;

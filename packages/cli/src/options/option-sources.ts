@@ -9,7 +9,7 @@ export interface Translation {
 
 /** Where a command's options come from beside its flags. */
 export interface OptionSources {
-  /** Of environment variables that are named after flags: `OCTAVO_` makes `OCTAVO_MAX_MODEL_LEN` of `--max-model-len`. */
+  /** Prefix of environment variables named after flags: `OCTAVO_` makes `OCTAVO_MAX_MODEL_LEN` of `--max-model-len`. */
   readonly environmentPrefix: string;
   /** Reads a command line that may hold flags of another program. */
   readonly translate: (args: readonly string[]) => Translation;

@@ -18,5 +18,5 @@ export function styleFor(stream: { readonly isTTY?: boolean }) {
   };
 }
 
-/** Of what is written to standard error. */
+/** Styles for standard error. */
 export const style = styleFor(process.stderr);

@@ -56,7 +56,7 @@ function nextAfter(last: number, now: number, interval: number): number {
   return last + interval > now ? last + interval : now + interval;
 }
 
-/** Of a step function: each value holds until the next time, the last one until `endS`. 0 without any. */
+/** Aggregates a step function: each value holds until the next time, the last one until `endS`. 0 if it is empty. */
 export function aggregated(
   times: readonly number[],
   values: readonly number[],

@@ -5,7 +5,7 @@ import { type AutoscalingConfig, autoscalingSchema } from "./autoscaling-config.
 import { aggregated, OngoingWindow } from "./ongoing-window.js";
 import { type PendingScale, rayDecision } from "./ray-rule.js";
 
-/** Of Ray Serve 2.60 itself, by `tools/oracle/make-ray-autoscaling-fixtures.py`. */
+/** Decisions of Ray Serve 2.60 itself, written by `tools/oracle/make-ray-autoscaling-fixtures.py`. */
 interface Fixture {
   readonly cases: readonly {
     readonly config: object;

@@ -9,7 +9,7 @@ export interface ReplicaIdentity {
   readonly kernelPath: string;
   /** As JSON, keys in order. */
   readonly settings: string;
-  /** Of its logits at fixed prompts, every bit of them. */
+  /** Digest of every bit of its logits at fixed prompts. */
   readonly fingerprint: string;
   /** Its wall clock less ours, in ms, to within half of the round trip. */
   readonly clockSkewMs: number;

@@ -2,12 +2,12 @@ import { z } from "zod";
 
 /** What a step of a replica takes, as measured: `octavo simulate --measure` writes it. */
 export const clusterCosts = z.strictObject({
-  /** Of a step, whatever is in it: reading the weights. */
+  /** Fixed cost of any step: reading the weights. */
   base_ms: z.number().min(0),
   per_prompt_token_ms: z.number().min(0),
-  /** Of each sequence that generates in it. */
+  /** Cost of each generating sequence in the step. */
   per_sequence_ms: z.number().min(0),
-  /** Of a request beside its steps: HTTP, tokenizer, gateway. */
+  /** Cost of a request outside its steps: HTTP, tokenizer, gateway. */
   per_request_ms: z.number().min(0).default(0),
   max_num_seqs: z.int().min(1).default(256),
   max_num_batched_tokens: z.int().min(1).default(2048),

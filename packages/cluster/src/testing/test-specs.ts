@@ -11,7 +11,7 @@ export const fakeReplicaCommand = [
 export interface SpecOptions {
   readonly version?: string;
   readonly engineArgs?: readonly string[];
-  /** Of the deployment, as cluster.yaml has them. */
+  /** Fields of the deployment, as in cluster.yaml. */
   readonly fields?: object;
 }
 

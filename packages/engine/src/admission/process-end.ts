@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 
 /** What tells a later process how this one ended, by `wasKilledForMemory`. */
 export interface ProcessMark {
-  /** Of the machine's current run; null without /proc. */
+  /** Identifies the machine's current boot; null without /proc. */
   readonly bootId: string | null;
   /** Processes that the kernel has killed for memory since the boot. */
   readonly memoryKills: number | null;

@@ -50,7 +50,7 @@ describe("faults tied to a request", () => {
     const forced = await run(engine, { preemptAtTokens: [3, 9] });
     assert.deepEqual(forced.tokens, plain.tokens);
     assert.equal(forced.record.preemptions, 2);
-    // Of each loss only what lies behind the last full block.
+    // After each loss, only tokens behind the last full block are recomputed.
     assert(forced.record.recomputedTokens < 2 * 4, String(forced.record.recomputedTokens));
     assert.deepEqual(counts, { evict: 1, preempt: 2 });
     await engine[Symbol.asyncDispose]();

@@ -15,7 +15,7 @@ export interface KvCacheRequest extends KvShape {
   readonly blockSize: number;
   readonly maxModelLen: number;
   readonly maxNumSeqs: number;
-  /** Of a slot of recurrent state; 0 where the model keeps none. */
+  /** Size of a slot of recurrent state; 0 if the model keeps none. */
   readonly stateBytes?: number;
   /** Bytes to use; default 40 % of the free memory, at most 4 GiB, and no more than all sequences could fill. */
   readonly kvCacheMemoryBytes?: number | undefined;
@@ -30,7 +30,7 @@ export interface KvCachePlan {
   readonly bytesPerBlock: number;
   /** Slots of recurrent state; 0 where the model keeps none. */
   readonly numStateSlots: number;
-  /** Of blocks and slots. */
+  /** Total size of blocks and slots. */
   readonly byteLength: number;
 }
 

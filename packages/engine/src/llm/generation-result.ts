@@ -27,7 +27,7 @@ export interface GenerationDelta extends SequenceDelta {
 /** One finished sequence of a request. */
 export interface GeneratedSequence {
   readonly index: number;
-  /** Of a chat, the content alone. */
+  /** The text; for a chat, the content alone. */
   readonly text: string;
   /** What a chat's model thought before it answered; undefined where its format does not mark it. */
   readonly reasoning: string | undefined;
@@ -43,13 +43,13 @@ export interface GeneratedSequence {
 
 export interface GenerationResult {
   readonly requestId: string;
-  /** Of the first sequence. */
+  /** Text of the first sequence. */
   readonly text: string;
-  /** Of the first sequence. */
+  /** Reasoning of the first sequence. */
   readonly reasoning: string | undefined;
   /** Calls of the first sequence that were not run. */
   readonly toolCalls: readonly ToolCall[];
-  /** Of a chat: its answer as messages that continue the conversation, with the calls that were run and their results. */
+  /** Chats only: the answer as messages that continue the conversation, with the calls that were run and their results. */
   readonly messages: readonly TemplateMessage[];
   /** In order of their index; one unless `n` asked for more. */
   readonly sequences: readonly GeneratedSequence[];

@@ -14,7 +14,7 @@ export interface StartedGeneration {
   /** If it ends the generation, the result rejects with `request_cancelled`. */
   readonly signal?: AbortSignal | undefined;
   readonly events: AsyncIterable<GenerationEvent>;
-  /** Of a chat whose model marks reasoning or calls. */
+  /** Chats only, if the model marks reasoning or tool calls. */
   readonly createReader?: (() => AnswerReader) | undefined;
 }
 

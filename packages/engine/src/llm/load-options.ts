@@ -13,14 +13,14 @@ import { paramOf, schedulingOptions } from "../options/scheduling-options.js";
 /** What `LLM.load` takes beside settings. */
 interface LoadCallbacks {
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
-  /** Told what the user should know although the model can be served. */
+  /** Called with what the user should know although the model can be served. */
   readonly onWarning?: ((message: string) => void) | undefined;
   /** Ends the loading with `request_cancelled`; what was loaded is freed. */
   readonly signal?: AbortSignal | undefined;
   /** Runs the model on this backend instead of a native one of its own; the caller disposes it, after the model. */
   readonly backend?: Backend | undefined;
   readonly hooks?: EngineHooks | undefined;
-  /** Of checkpoints that declare FP8 activations: exact ones all the same (the default), or rounded as declared. */
+  /** Only for checkpoints that declare FP8 activations: computed exactly (the default), or rounded as declared. */
   readonly activations?: "exact" | "declared" | undefined;
 }
 

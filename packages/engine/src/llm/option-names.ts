@@ -60,7 +60,7 @@ const embedNames: Readonly<Record<keyof EmbedOptions, true>> = {
   signal: true,
 };
 
-/** Of a chat, what any generation takes; the rest is the chat's own. */
+/** The part of a chat's options that any generation takes. */
 export function generateOptionsOf(options: ChatOptions): GenerateOptions {
   return Object.fromEntries(Object.entries(options).filter(([name]) => name in shared));
 }

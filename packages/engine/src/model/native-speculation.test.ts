@@ -11,10 +11,10 @@ import { TestRandom } from "@octavo/text/testing/random";
 
 const temperature = 0.8;
 const numBins = 20;
-/** Of the chi-square distribution with 19 degrees of freedom: exceeded by chance once in a thousand times. */
+/** Critical value of the chi-square distribution with 19 degrees of freedom: exceeded by chance once in a thousand times. */
 const critical = 43.8;
 
-/** Of what is certain under `logits` and a temperature, the share below a token, plus a random share of its own. */
+/** A uniform draw from the token's interval in the cumulative distribution of `logits` at a temperature. */
 function quantileOf(token: number, logits: Float32Array, atTemperature: number, share: number): number {
   const top = logits.reduce((most, logit) => Math.max(most, logit), Number.NEGATIVE_INFINITY);
   let below = 0;

@@ -37,7 +37,7 @@ export const schedulingOptions = inGroup("Engine", {
   /** Share the KV cache of equal prompt prefixes. */
   enablePrefixCaching: option.toggle("--[no-]enable-prefix-caching", "share the KV cache of equal prefixes"),
   /**
-   * Of models with recurrent layers: tokens after which a copy of their state is kept, so that a later request with the same prefix can
+   * Only for models with recurrent layers: tokens after which a copy of their state is kept, so that a later request with the same prefix can
    * go on from there. Copies are kept at the end of every prompt and where prefixes parted, too. Fewer tokens take more memory bandwidth.
    */
   stateSnapshotInterval: option.integer(
@@ -74,7 +74,7 @@ export const schedulingOptions = inGroup("Engine", {
     "milliseconds of a step with prompt tokens while others generate; 0 is no limit",
     { min: 0, default: 200 },
   ),
-  /** Who is admitted first. */
+  /** Which requests are admitted first. */
   schedulingPolicy: option.choice(
     schedulingPolicyNames,
     "--scheduling-policy <name>",

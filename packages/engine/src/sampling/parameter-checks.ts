@@ -37,7 +37,7 @@ export function booleanOr(value: Maybe<boolean>, fallback: boolean, param: strin
 
 export interface StringListBounds {
   readonly maxItems: number;
-  /** Of all strings together, in UTF-16 units. */
+  /** Total length of all strings, in UTF-16 units. */
   readonly maxLength: number;
 }
 

@@ -21,7 +21,7 @@ export class PrefillPacer {
   #tokenMs = 0;
   #tokenVariance = 1e6;
   #covariance = 0;
-  /** Of the last step with prompt tokens. */
+  /** Prompt tokens of the last step that had any. */
   #measuredTokens = 0;
 
   /** 0 ms means no limit. */

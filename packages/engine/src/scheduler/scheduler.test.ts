@@ -314,7 +314,7 @@ test("every load is served to its end: no deadlock, no starvation", () => {
     // One sequence of the greatest length (32 tokens) just fits.
     numBlocks: fc.integer({ min: 8, max: 20 }),
     maxPromptTokens: fc.constantFrom(1, 5, Number.POSITIVE_INFINITY),
-    // Of a step: fixed, per prompt token and per sequence.
+    // Costs of a step: fixed, per prompt token and per sequence.
     cost: fc.tuple(fc.constantFrom(0, 5), fc.constantFrom(0.01, 1), fc.constantFrom(0.01, 1)),
     options: fc.record({
       maxNumSeqs: fc.integer({ min: 1, max: 8 }),

@@ -61,7 +61,7 @@ export class Sequence {
   numScheduled = 0;
   /** Draft tokens behind `tokens`, which the step in flight computes after `numScheduled`; empty otherwise. */
   readonly draft = new IntList(0);
-  /** Of a running sequence of a model that keeps recurrent state. */
+  /** Running sequences of recurrent models only. */
   state: RecurrentState | undefined;
   /** Leading blocks that were registered in the prefix cache. */
   numRegistered = 0;
@@ -75,7 +75,7 @@ export class Sequence {
   /** Computed tokens that the last preemption lost, until it runs again. */
   numLost = 0;
   numBlocksAllocated = 0;
-  /** Of these, blocks whose cached content was evicted. */
+  /** Blocks among these whose cached content was evicted. */
   numBlocksEvicted = 0;
   /** Prompt tokens that were cached once and evicted before this sequence came; set with `cachedTokens`. */
   evictedPrefixTokens = 0;

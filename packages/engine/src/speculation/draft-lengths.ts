@@ -10,7 +10,7 @@ export interface DraftCandidate {
 /** What a step costs and gives without draft tokens, and what each of them adds. */
 export interface DraftCosts {
   readonly baseMs: number;
-  /** Of each draft token: to draft it and to verify it. */
+  /** Cost of each draft token, to draft and to verify. */
   readonly draftTokenMs: number;
   readonly baseTokens: number;
 }

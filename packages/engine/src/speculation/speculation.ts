@@ -65,7 +65,7 @@ export class Speculation implements Disposable {
   readonly #speculated = new Map<Sequence, SpeculatedSequence>();
   readonly #rates = new AcceptanceRates();
   readonly #cost = new DecodeCost();
-  /** Of the step being planned; reused. */
+  /** Candidates in the step being planned; reused. */
   readonly #candidates: SpeculatedSequence[] = [];
   #draftingMs = 0;
   #numDrafted = 0;

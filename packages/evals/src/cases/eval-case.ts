@@ -69,7 +69,7 @@ export interface ExpectedToolCall {
 export interface SourceType {
   readonly language: "java" | "javascript";
   readonly type: string;
-  /** Of the items of a list. */
+  /** Type of a list's items. */
   readonly itemType?: string;
 }
 

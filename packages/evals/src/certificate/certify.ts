@@ -54,7 +54,7 @@ class Certification {
     this.#target = target;
     this.#settings = settings;
     this.#random = new Random(settings.seed);
-    // Of this run alone: what an earlier one left in the cache must not be found.
+    // Unique to this run, so that prefixes cached by an earlier run are not hit.
     this.#salt = `octavo-certify-${settings.seed}-${Date.now().toString(36)}`;
   }
 

@@ -25,7 +25,7 @@ export interface CheckResult {
   readonly notes: readonly string[];
   /** Evaluators that failed too often to draw a verdict from; undefined where there were none. */
   readonly brokenEvaluators?: readonly BrokenEvaluator[];
-  /** Of an A/A run on the observations; undefined where there was none. */
+  /** Result of an A/A run on the observations; undefined if there was none. */
   readonly falseAlarms?: FalseAlarms;
 }
 
@@ -62,7 +62,7 @@ export interface Hypothesis {
   readonly method: string;
   readonly estimate: number | undefined;
   readonly interval: readonly [number, number] | undefined;
-  /** Of `interval`, such as 0.95. */
+  /** Confidence level of `interval`, such as 0.95. */
   readonly confidence: number;
   /** Fixed before the run: what the estimate may be and still pass. */
   readonly margin: number | undefined;

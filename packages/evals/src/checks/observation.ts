@@ -30,7 +30,7 @@ export interface Observation {
   readonly batchSize: number | undefined;
   /** Most prompt tokens of others in one step that it shared. */
   readonly prefillTokensInBatch: number | undefined;
-  /** Of the whole deployment, when the request arrived. */
+  /** Queue depth of the whole deployment when the request arrived. */
   readonly queueDepth: number | undefined;
   readonly replicaCount: number | undefined;
   readonly queueMs: number | undefined;
@@ -42,7 +42,7 @@ export interface Observation {
   readonly failedScores?: readonly string[];
   /** The output's text and calls as one string, for equality and for showing. */
   readonly output: string | undefined;
-  /** Of the logits of every output token, with spaces between, where the server gives them: equal for the same bits. */
+  /** Digests of each output token's logits, separated by spaces, if the server gives them: equal digests mean equal bits. */
   readonly logitsDigest?: string;
   /** Prompt tokens computed again because their cached blocks had been evicted before the request came. */
   readonly evictedPrefixTokens?: number;

@@ -30,7 +30,7 @@ export const comparisonFields = {
   max_missing_share: share.default(0.05),
 };
 
-/** Of checks that may look at cases as they come. */
+/** Settings of checks that may look at cases as they come. */
 export const sequentialFields = {
   /**
    * Cases are sent a few at a time, in an order drawn from the seed, until the check is decided: intervals are then confidence

@@ -26,7 +26,7 @@ export const datasetFormats = [
 export type DatasetFormat = (typeof datasetFormats)[number];
 
 const sniffedBytes = 4096;
-/** Of a store of spans. */
+/** Columns of a span store. */
 const spanColumns = ["trace_id", "span_id", "start_ms", "duration_ms"];
 
 /**

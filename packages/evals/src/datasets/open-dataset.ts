@@ -26,11 +26,11 @@ export interface OpenDatasetOptions {
   readonly prompt?: string;
   /** The file of worked examples, for MMLU-Pro with `prompt`. */
   readonly examples?: string;
-  /** Of recorded spans, those of this owner, such as `tenant acme`, `key 0` or `anyone`. */
+  /** Recorded spans only: take those of this owner, such as `tenant acme`, `key 0` or `anyone`. */
   readonly owner?: string;
   /** A sample of so many cases, each kind with its share. */
   readonly limit?: number;
-  /** Of the sample. Default 1. */
+  /** Seed of the sample. Default 1. */
   readonly seed?: number;
 }
 

@@ -4,7 +4,7 @@ import { isRecord, OctavoError } from "@octavo/protocol";
 import { YamlSource } from "@octavo/protocol/yaml";
 import type { EvaluatorSpec } from "./evaluator.js";
 
-/** Of files that hold one evaluator, in YAML or JSON. */
+/** Format of a file that holds one evaluator, in YAML or JSON. */
 export const evaluatorFileFormat = "octavo.evaluator/1";
 
 /**

@@ -46,7 +46,7 @@ export interface Evaluator {
 
 /** An evaluator as configuration files and job queues write it. */
 export interface EvaluatorSpec {
-  /** Of a row of the table. */
+  /** Name of the row in the table. */
   readonly name: string;
   readonly options?: Readonly<Record<string, unknown>>;
   /** Another name for the evaluator that it makes, where one row is used twice in a run. */

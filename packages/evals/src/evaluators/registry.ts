@@ -59,7 +59,7 @@ export interface Measured {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-/** Of rows that have no options. */
+/** Options of rows that have none. */
 export const noOptions = z.strictObject({});
 
 type EntryDefinition<Options extends z.ZodType> = {

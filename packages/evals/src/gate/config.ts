@@ -52,14 +52,14 @@ const dataset = z.strictObject({
   /** For MMLU-Pro, LongBench v2 and HLE: the benchmark's own prompt, and MMLU-Pro's worked examples. */
   prompt: z.string().optional(),
   examples: z.string().optional(),
-  /** Of spans, those of this owner. */
+  /** Spans only: take those of this owner. */
   owner: z.string().optional(),
 });
 
 const judge = target.extend({
   /** Requests to the judge, retries and repairs included. */
   max_calls: z.int().min(1).optional(),
-  /** Of the judge's answers, by `usd_per_million_tokens`. */
+  /** Limit on the cost of the judge's answers, priced by `usd_per_million_tokens`. */
   max_cost_usd: z.number().gt(0).optional(),
   usd_per_million_tokens: z.strictObject({ input: z.number().min(0), output: z.number().min(0) }).optional(),
   /** Share of verdicts that may be missing before the judge counts as broken. */
@@ -87,7 +87,7 @@ const configSchema = z.strictObject({
   concurrency: z.int().min(1).max(1024).default(8),
   timeout: duration.optional(),
   request_timeout: duration.default(120_000),
-  /** Of requests whose case does not decide them. */
+  /** Sampling parameters that a case does not set itself. */
   parameters: z
     .strictObject({
       max_tokens: z.int().min(1).optional(),

@@ -29,7 +29,7 @@ const outcomeOfError: Readonly<Partial<Record<ErrorCode, keyof typeof exitCodes>
   request_cancelled: "interrupted",
 };
 
-/** Of checks alone: a proven failure stands, and a broken judge takes precedence over inconclusive. */
+/** Exit code of checks alone: a proven failure stands, and a broken judge takes precedence over inconclusive. */
 export function exitCodeOfChecks(
   checks: readonly Pick<CheckResult, "verdict" | "brokenEvaluators">[],
 ): number {
@@ -39,7 +39,7 @@ export function exitCodeOfChecks(
   return isWhole ? exitCodes.pass : exitCodes.inconclusive;
 }
 
-/** Of a run that could not be finished. */
+/** Exit code of a run that could not be finished. */
 export function exitCodeOfError(code: ErrorCode): number {
   return exitCodes[outcomeOfError[code] ?? "unexpected"];
 }

@@ -19,7 +19,7 @@ export type Measure =
   | { readonly kind: "pass_rate"; readonly evaluator: string }
   | { readonly kind: "mean"; readonly of: MeasuredColumn }
   | { readonly kind: "percentile"; readonly level: number; readonly of: MeasuredColumn }
-  /** Of one failure's code, or of any. */
+  /** Rate of failures with one code, or with any. */
   | { readonly kind: "error_rate"; readonly code: string | undefined }
   /** Output tokens per second. */
   | { readonly kind: "throughput" };

@@ -47,7 +47,7 @@ export function judgeGate(config: GateConfig, evidence: GateEvidence): GateResul
   return { name, outcome, exitCode: exitCodes[outcome], summary, items };
 }
 
-/** Of a gate that did not come to judge: not concerned, or cut off. */
+/** Result of a gate that did not judge: it was not concerned, or was cut off. */
 export function unjudged(config: GateConfig, outcome: GateOutcome, summary: string): GateResult {
   return { name: config.file.name, outcome, exitCode: exitCodes[outcome], summary, items: [] };
 }

@@ -6,7 +6,7 @@ import { type MeasuredColumn, type RequestMetric, requestMetrics } from "./expec
 export interface Prices {
   readonly usdPerMillionInputTokens: number;
   readonly usdPerMillionOutputTokens: number;
-  /** Of prompt tokens that the cache had; undefined: as the others. */
+  /** Price of cached prompt tokens; undefined: the same as the others. */
   readonly usdPerMillionCachedTokens: number | undefined;
 }
 
@@ -51,7 +51,7 @@ export class Measurements {
     return this.#clusters.length;
   }
 
-  /** Of each row; undefined where the case is its own cluster. */
+  /** Cluster of each row; undefined if the case is its own cluster. */
   get clusters(): readonly (string | undefined)[] {
     return this.#clusters;
   }

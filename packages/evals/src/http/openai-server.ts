@@ -9,7 +9,7 @@ export interface ServerSettings {
   readonly apiKey?: string;
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Of a request, from sending it to the last byte of its answer. Default 600,000. */
+  /** Limit on a request, from sending it to the last byte of its answer. Default 600,000. */
   readonly timeoutMs?: number;
   /** Longer answers fail. Default 64 MiB. */
   readonly maxAnswerBytes?: number;

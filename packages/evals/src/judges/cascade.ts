@@ -124,7 +124,7 @@ export interface CascadeReport {
   readonly numScored: number;
   /** In the order of the stages. */
   readonly stages: readonly { readonly name: string; readonly numDecided: number }[];
-  /** Of verdicts before the last stage, those on which the last one was asked too. */
+  /** Verdicts settled before the last stage on which the last stage was asked as well. */
   readonly numAudited: number;
   /** Share of the audited that the last stage agrees with; undefined where none was audited. */
   readonly agreement: { readonly estimate: number; readonly interval: Interval } | undefined;

@@ -23,7 +23,7 @@ export interface JudgeQuestion {
 
 export interface JudgeAnswer {
   readonly label: string;
-  /** Of each label, from the logprobs at the token that decided; undefined where the server gives none. */
+  /** Probability of each label, from the logprobs at the deciding token; undefined if the server gives none. */
   readonly probabilities: Readonly<Record<string, number>> | undefined;
   readonly reason: string | undefined;
 }

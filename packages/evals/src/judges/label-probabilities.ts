@@ -11,7 +11,7 @@ export interface TokenChoice {
 export interface LabelPlace {
   /** The answer's text; the tokens may have more before it, such as reasoning. */
   readonly content: string;
-  /** Of the label in `content`, in UTF-16 units. */
+  /** Offset of the label in `content`, in UTF-16 units. */
   readonly offset: number;
   /** What must follow the label, such as the quote that ends a JSON string; empty where the answer may just end. */
   readonly terminator: string;

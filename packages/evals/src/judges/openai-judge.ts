@@ -12,7 +12,7 @@ import { Outage } from "./outage.js";
 
 export interface OpenAiJudgeSettings extends ServerSettings, SpendingLimits {
   readonly model: string;
-  /** Of one attempt. Default 120,000. */
+  /** Limit on one attempt. Default 120,000. */
   readonly timeoutMs?: number;
   /** Questions in flight. Default 8. */
   readonly concurrency?: number;
@@ -20,7 +20,7 @@ export interface OpenAiJudgeSettings extends ServerSettings, SpendingLimits {
   readonly retries?: number;
   /** Before the first retry; doubled before each further one. Default 500. */
   readonly backoffMs?: number;
-  /** Of an answer, with the reason and a model's own reasoning. Default 1,024. */
+  /** Limit on an answer, with the reason and a model's own reasoning. Default 1,024. */
   readonly maxTokens?: number;
   /** How newer models of OpenAI want the limit to be called. Default `max_tokens`. */
   readonly maxTokensField?: "max_tokens" | "max_completion_tokens";

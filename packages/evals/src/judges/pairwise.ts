@@ -118,7 +118,7 @@ export interface PositionBias {
   readonly numPairs: number;
   /** Share of pairs whose orders disagree: their winner depended on the position. */
   readonly disagreement: { readonly estimate: number; readonly interval: Interval } | undefined;
-  /** Of the disagreements that preferred one position both times, the share that preferred the first: 0.5 without bias. */
+  /** Share that preferred the first answer, among disagreements that chose the same position twice: 0.5 without bias. */
   readonly firstPreferred: { readonly estimate: number; readonly interval: Interval } | undefined;
 }
 

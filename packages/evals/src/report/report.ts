@@ -16,7 +16,7 @@ export interface EvalReport {
   readonly datasets: readonly ReportDataset[];
   readonly evaluators: readonly EvaluatorSummary[];
   readonly calibrations: readonly ReportCalibration[];
-  /** Of evaluators that compare two answers in both orders; absent where there are none, as `cascades` is. */
+  /** Evaluators that compare two answers in both orders; absent if there are none, as `cascades` is. */
   readonly comparisons?: readonly ReportComparison[];
   readonly cascades?: readonly ReportCascade[];
   readonly checks: readonly CheckResult[];
@@ -29,7 +29,7 @@ export interface EvalReport {
 
 export interface ReportDataset {
   readonly name: string;
-  /** Of a benchmark: which prompts its cases were asked with. */
+  /** Benchmarks only: which prompts the cases were asked with. */
   readonly prompts?: readonly string[];
 }
 
@@ -75,7 +75,7 @@ export interface ReportComparison {
   readonly numPairs: number;
   /** Share of pairs whose two orders disagree: they count as ties. */
   readonly disagreement: Estimate | undefined;
-  /** Of those that preferred one place both times, the share that preferred the first: 0.5 without bias. */
+  /** Share that preferred the first, among those that chose the same position twice: 0.5 without bias. */
   readonly firstPreferred: Estimate | undefined;
 }
 
@@ -86,12 +86,12 @@ export interface ReportCascade {
   readonly numScored: number;
   /** In their order. */
   readonly stages: readonly { readonly name: string; readonly numDecided: number }[];
-  /** Of verdicts before the last stage, those on which it was asked too. */
+  /** Verdicts settled before the last stage on which the last stage was asked as well. */
   readonly numAudited: number;
   readonly agreement: Estimate | undefined;
 }
 
-/** Of the whole run: what the gate says, else the worst of its checks. Undefined where nothing was to be decided. */
+/** Verdict of the whole run: the gate's, else the worst of its checks. Undefined if nothing was to be decided. */
 export function verdictOf({ gate, checks }: Pick<EvalReport, "gate" | "checks">): Verdict | undefined {
   if (gate !== undefined) {
     if (gate.outcome === "pass" || gate.outcome === "skipped") return "pass";

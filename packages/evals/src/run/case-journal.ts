@@ -62,7 +62,7 @@ function isWhole({ answers }: CaseRow): boolean {
   );
 }
 
-/** Of everything that a case says: another prompt, gold or parameter is another case, whatever its id. */
+/** Hashes everything that a case says: another prompt, gold or parameter makes another case, whatever its id. */
 function keyOf(dataset: string, evalCase: EvalCase): string {
   return journalKey(JSON.stringify([dataset, sorted(evalCase)]));
 }

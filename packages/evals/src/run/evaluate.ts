@@ -29,9 +29,9 @@ export type EvaluationOptions = EvaluationSource & {
   readonly onProgress?: (progress: RunnerProgress) => void;
   /** An evaluator of whose scores a larger share failed is broken, and the evaluation with it. Default 0.05. */
   readonly maxFailureRate?: number;
-  /** Of the intervals. Default 0.95. */
+  /** Confidence level of the intervals. Default 0.95. */
   readonly confidence?: number;
-  /** Of the resampling. Default 1. */
+  /** Seed of the resampling. Default 1. */
   readonly seed?: number;
 };
 

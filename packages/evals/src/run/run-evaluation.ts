@@ -73,10 +73,10 @@ export interface EvaluationRunOptions {
   /** Aborted when the run's time is over: what was measured by then is reported. */
   readonly deadline?: AbortSignal | undefined;
   readonly journal?: CaseJournal | undefined;
-  /** Of the checks. */
+  /** Journal of the checks. */
   readonly observations?: ObservationJournal | undefined;
   readonly onProgress?: (progress: EvaluationProgress) => void;
-  /** Told of each case as it was scored. */
+  /** Called with each case as it is scored. */
   readonly onRow?: ((row: CaseRow) => void) | undefined;
 }
 

@@ -5,7 +5,7 @@ import { Counts } from "./counts.js";
 import type { SliceSummary } from "./summary.js";
 
 const resamples = 1000;
-/** Of one slot: scored, sum of values, passed. */
+/** Numbers in one slot: scored, sum of values, passed. */
 const width = 3;
 
 export interface SliceSettings {

@@ -35,13 +35,13 @@ export interface TagSummary extends SliceSummary {
   readonly tag: string;
 }
 
-/** Of the cases of a slice. */
+/** Results over the cases of a slice. */
 export interface SliceSummary {
   readonly numScored: number;
   readonly numPassed: number;
   readonly numSkipped: number;
   readonly numFailed: number;
-  /** Of the values; undefined where nothing was scored. */
+  /** Mean of the values; undefined if nothing was scored. */
   readonly mean: number | undefined;
   /** Undefined with fewer than eight clusters, or where all of them are alike. */
   readonly meanInterval: Interval | undefined;

@@ -32,7 +32,7 @@ export interface Runner {
     evaluators: readonly Evaluator[],
     options: RunOptions,
   ): AsyncIterable<ScoredCase>;
-  /** Of runners that keep results elsewhere, such as in Redis: the rows that were read need not be kept any longer. */
+  /** Only for runners that keep results elsewhere, such as in Redis: the rows that were read may be dropped. */
   acknowledge?(): Promise<void>;
   close(): Promise<void>;
 }

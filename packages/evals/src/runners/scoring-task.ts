@@ -7,7 +7,7 @@ export interface ScoringTask {
   readonly version: 1;
   readonly sample: Sample;
   readonly spec: EvaluatorSpec;
-  /** Of the evaluator as the run has it: a worker whose own differs would give other scores. */
+  /** Fingerprint of the run's evaluator; a worker with another one would give other scores. */
   readonly fingerprint: string | null;
 }
 

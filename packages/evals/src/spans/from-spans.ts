@@ -14,7 +14,7 @@ export interface SpanSelection {
 }
 
 export interface SpanReading extends SpanSelection {
-  /** Of spans that do not say theirs (`octavo.condition`). */
+  /** Condition of spans without one (`octavo.condition`). */
   readonly condition: string;
 }
 

@@ -14,7 +14,7 @@ export interface SpanFile extends SpanReading {
 
 export interface SpanLimits {
   readonly calls: number;
-  /** Of outputs, in all. */
+  /** Total length of the outputs. */
   readonly characters: number;
 }
 
@@ -31,7 +31,7 @@ export interface SpanScoring {
   readonly evaluators: readonly Evaluator[];
   readonly runner: Runner;
   readonly signal: AbortSignal;
-  /** Told of every call that could not be scored, and why. */
+  /** Called with the reason for every call that could not be scored. */
   readonly onUnscored?: (reason: string) => void;
 }
 

@@ -9,12 +9,12 @@ export interface SpanRecord {
   readonly isError: boolean;
   /** Attributes, or the columns of a row; values as JSON has them. */
   readonly facts: ReadonlyMap<string, unknown>;
-  /** Of its `gen_ai.evaluation.result` events: evaluator to score. */
+  /** Scores from its `gen_ai.evaluation.result` events, by evaluator. */
   readonly scores: Readonly<Record<string, number>>;
 }
 
 const evaluationEvent = "gen_ai.evaluation.result";
-/** Of `trace.proto`: kinds of spans, and the status of one that failed. */
+/** Span kinds and the failed status, as in `trace.proto`. */
 const sides: Readonly<Record<string, "client" | "server">> = {
   "2": "server",
   "3": "client",

@@ -32,7 +32,7 @@ interface ServerFacts {
 
 /** Between two questions to a server that did not say what it is. */
 const retryMs = 1000;
-/** Of refusals that may be other a moment later: request timeout, too early, too many requests. */
+/** Statuses of refusals that may pass in a moment: request timeout, too early, too many requests. */
 const passingStatuses: readonly number[] = [408, 425, 429];
 
 /** Any server that speaks OpenAI's chat completions. */

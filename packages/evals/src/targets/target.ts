@@ -25,9 +25,9 @@ export interface Neighbour {
   /** From the other's arrival; below 0 where it was there before. */
   readonly arrivalOffsetMs: number;
   readonly promptTokens: number;
-  /** Of the prompt, what was cached. */
+  /** Cached tokens of the prompt. */
   readonly cachedTokens: number;
-  /** Of all its sequences. */
+  /** Output tokens of all its sequences. */
   readonly outputTokens: number;
   /** Compute time that it had while the other was there. */
   readonly kernelMs: number;

@@ -13,7 +13,7 @@ export const budgetSchema = z
     dollars: z.number().gt(0).max(1e6).optional(),
     /** The hard ceiling in seconds during which targets work on calls. */
     gpu_seconds: z.number().gt(0).max(1e9).optional(),
-    /** Of `gpu_seconds`: what one call can take at most. */
+    /** Only for `gpu_seconds`: the most that one call can take. */
     gpu_seconds_per_call: z.number().gt(0).default(60),
     /** Part of the ceiling from which the log warns. */
     soft: part.default(0.8),

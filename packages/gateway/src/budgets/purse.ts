@@ -19,7 +19,7 @@ export class Purse {
     this.#reserve = store.isShared ? Math.floor(window.limit / 1000) : 0;
   }
 
-  /** Of this instance: paid, and promised to calls that run. */
+  /** What this instance has paid, and reserved for running calls. */
   get spent(): number {
     return this.#spent;
   }

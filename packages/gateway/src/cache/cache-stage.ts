@@ -14,7 +14,7 @@ const cacheSchema = z.strictObject({
   ttl: timeSpan.prefault("1h"),
   /** Models as clients name them; all unless given. */
   models: z.array(configName).min(1).optional(),
-  /** Who shares answers: a tenant's callers, one key's, or everybody. */
+  /** Scope in which answers are shared: a tenant's callers, one key's, or everybody. */
   per: z.enum(["tenant", "key", "all"]).default("tenant"),
   /** Which chat requests and completions: those with temperature 0, or all. A sample served twice is not a sample. */
   requests: z.enum(["deterministic", "all"]).default("deterministic"),
@@ -38,7 +38,7 @@ type CacheConfig = z.output<typeof cacheSchema>;
 /** An answer as it is kept. */
 interface CachedAnswer {
   readonly json: JsonFields;
-  /** Of the call that it was made for, since 1970. */
+  /** Arrival of the call that it was made for, in ms since 1970. */
   readonly arrivedMs: number;
   readonly cohort: LedgerEntry["cohort"] | null;
 }
@@ -152,7 +152,7 @@ class CacheStage implements Stage {
     };
   }
 
-  /** Of the last thing a user said, beside requests that are the same but for it. */
+  /** Embeds the last user message; also gives the key of requests that are otherwise equal. */
   async #meaningOf({ operation, body, signal }: Exchange, owner: string): Promise<Meaning | undefined> {
     const { semantic } = this.#config;
     if (semantic === undefined || operation !== "chat") return undefined;

@@ -1,7 +1,7 @@
 interface IndexedText {
-  /** Of length 1. */
+  /** Unit vector. */
   readonly vector: Float32Array;
-  /** Of the cached answer. */
+  /** Key of the cached answer. */
   readonly key: string;
 }
 

@@ -8,7 +8,7 @@ const name = z.string().min(1).max(128);
 /** A key as it is kept: its digest, never the key. */
 export const callerKeySchema = z.strictObject({
   id: name,
-  /** Of the key; 64 hexadecimal digits. */
+  /** Digest of the key; 64 hexadecimal digits. */
   sha256: z.string().regex(/^[0-9a-f]{64}$/, "expected 64 hexadecimal digits"),
   tenant: name.optional(),
   /** Models that it may name; all unless given. */

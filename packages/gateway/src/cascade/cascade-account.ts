@@ -12,7 +12,7 @@ export interface CascadeOutcome {
 }
 
 export interface CascadePrice {
-  /** Of the machines that the cheap model has to itself, used or not; then its calls cost nothing beside. */
+  /** Cost of machines reserved for the cheap model, used or not; its calls then cost nothing else. */
   readonly machineUsdPerHour: number | undefined;
 }
 

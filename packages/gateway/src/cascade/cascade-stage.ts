@@ -34,7 +34,7 @@ const cascadeSchema = z
     schema: z.record(z.string(), z.unknown()).optional(),
     /** Least geometric mean of its tokens' probabilities. The request asks for logprobs then, and the answer has them. */
     min_confidence: z.number().gt(0).max(1).optional(),
-    /** Of machines that serve the cheap model alone, used or not: what the report sets against what was saved. */
+    /** Cost of machines that serve the cheap model alone, used or not; the report sets it against the saving. */
     machine_usd_per_hour: z.number().min(0).optional(),
   })
   .refine(({ checks, schema }) => checks.includes("json_schema") === (schema !== undefined), {

@@ -65,7 +65,7 @@ const target = z.strictObject({
 
 const routeTarget = z.union([
   configName.transform((name) => ({ target: name, model: undefined, weight: undefined })),
-  /** Of targets that come and go, such as the replicas of a deployment; cluster.yaml makes them. */
+  /** A changing set of targets, such as the replicas of a deployment; cluster.yaml makes them. */
   z.strictObject({ pool: configName }),
   z.strictObject({
     target: configName,
@@ -135,7 +135,7 @@ const route = z.strictObject({
 });
 
 const lane = z.strictObject({
-  /** Who is in it: calls for which this holds. */
+  /** Condition that a call must meet to belong to it. */
   when: condition,
   /** Sent as `priority` to targets that know it; lower runs first. */
   priority: z.int().default(0),

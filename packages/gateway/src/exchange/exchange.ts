@@ -8,12 +8,12 @@ export type Operation = "chat" | "completions" | "embeddings" | "responses" | "m
 /** Dollars per million tokens. */
 export interface ModelPrice {
   readonly input: number;
-  /** Of input that the target had cached. */
+  /** Input tokens that the target had cached. */
   readonly cachedInput: number;
   readonly output: number;
 }
 
-/** Who calls. Without a stage that checks keys, everybody is this one. */
+/** The caller. Without a stage that checks keys, everybody is this one. */
 export interface GatewayCaller {
   readonly keyId: string | undefined;
   readonly tenant: string | undefined;

@@ -3,7 +3,7 @@ import type { ErrorCode } from "@octavo/protocol";
 /** Token counts of an answer, as its target reported them. */
 export interface LedgerUsage {
   readonly promptTokens: number;
-  /** Of the prompt, what the target's prefix cache had. */
+  /** Prompt tokens found in the target's prefix cache. */
   readonly cachedTokens: number;
   readonly completionTokens: number;
 }
@@ -80,7 +80,7 @@ export interface LedgerEntry {
   /** As the client named it; the target's own name is in the attempt. */
   requestedModel: string;
   isStream: boolean;
-  /** Who pays and whose data it is; undefined while callers are not told apart. */
+  /** Tenant that pays and owns the data; undefined while callers have no identity. */
   tenant: string | undefined;
   /** Id of the key, never the key. */
   keyId: string | undefined;
@@ -90,7 +90,7 @@ export interface LedgerEntry {
   /** The attempt whose answer the client got. */
   winner: AttemptRecord | undefined;
   usage: LedgerUsage | undefined;
-  /** Of all attempts together: hedges and failed attempts cost too. */
+  /** Cost of all attempts: hedges and failed attempts cost too. */
   costUsd: number;
   cache: "off" | "bypass" | "miss" | "hit" | "semantic-hit";
   readonly guardrails: GuardrailRecord[];
@@ -98,7 +98,7 @@ export interface LedgerEntry {
   cohort: { readonly rollout: string; readonly arm: string } | undefined;
   escalation: EscalationRecord | undefined;
   finishReason: string | undefined;
-  /** Of the answer to the client; 0 while there is none. */
+  /** Status of the answer to the client; 0 while there is none. */
   status: number;
   errorCode: ErrorCode | undefined;
   /** From arrival to the first byte of the answer, and to its end. */

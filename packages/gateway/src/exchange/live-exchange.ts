@@ -33,7 +33,7 @@ export class LiveExchange implements Exchange {
   caller: GatewayCaller = anonymousCaller;
   /** Set once the body is here, before the first stage. */
   body!: RequestBody;
-  /** Of the configuration that the exchange began with; set with the body. */
+  /** Router of the configuration that the exchange began with; set with the body. */
   router!: TargetRouter;
   /** On `performance.now()`'s clock; whoever sweeps over exchanges ends it then. */
   dueMs = Number.POSITIVE_INFINITY;

@@ -70,7 +70,7 @@ export interface WholeAnswer {
 export interface TextChannel {
   readonly choice: number;
   readonly kind: "content" | "reasoning" | "arguments";
-  /** Of arguments, the tool call's place. */
+  /** Index of the tool call; arguments only. */
   readonly index: number;
 }
 

@@ -18,7 +18,7 @@ export interface ChatRequestParts {
   readonly stop: readonly string[];
   readonly temperature: number | undefined;
   readonly topP: number | undefined;
-  /** Of `response_format`; `true` asks for any JSON object. */
+  /** Schema in `response_format`; `true` asks for any JSON object. */
   readonly jsonSchema: JsonFields | true | undefined;
 }
 
@@ -26,7 +26,7 @@ export interface ChatTurn {
   readonly role: "user" | "assistant" | "tool";
   readonly parts: readonly ChatPart[];
   readonly calls: readonly ChatCall[];
-  /** Of a tool's turn: the call that it answers. */
+  /** Tool messages only: the call that it answers. */
   readonly callId: string | undefined;
 }
 

@@ -20,7 +20,7 @@ const detectorRule = z.strictObject({
   ...common,
   check: z.enum(["pii", "secrets", "injection", "code_injection"]),
   action: findingAction,
-  /** Of what the check knows, such as `email`; all unless given. */
+  /** Kinds that the check knows, such as `email`; all by default. */
   kinds: z.array(z.string().min(1)).min(1).optional(),
 });
 

@@ -54,7 +54,7 @@ const isVerdict = (rule: GuardrailRule): rule is VerdictRule =>
 
 class GuardrailsStage implements Stage {
   readonly #request: RuleSet;
-  /** Of those who set up the conversation, or were answered by a model: they may give orders. */
+  /** Rules for system prompts and earlier answers, which may give instructions. */
   readonly #trusted: RuleSet;
   readonly #response: RuleSet;
 

@@ -124,7 +124,7 @@ export class GatewayRuntime {
   }
 }
 
-/** Of routes that gateway.yaml does not spell out: the defaults of one that it would. */
+/** Defaults for routes that gateway.yaml does not spell out. */
 const defaultRoute: RouteConfig = (() => {
   const parsed = gatewaySchema.shape.routes.parse({ default: { models: ["*"], targets: ["any"] } });
   const route = (parsed as Readonly<Record<string, RouteConfig>>)["default"];

@@ -15,7 +15,7 @@ export class AnswerAssembler {
   readonly #choices = new Map<number, AssembledChoice>();
   #head: JsonFields = {};
   #usage: unknown;
-  /** Of `/responses`, whose last event holds the whole answer. */
+  /** The whole answer from the last event of `/responses`. */
   #whole: JsonFields | undefined;
 
   add(json: JsonFields): void {

@@ -9,7 +9,7 @@ import { sampleBody, startTestGateway, type TestGateway } from "../testing/test-
 const matrix: readonly {
   readonly name: string;
   readonly behaviour: Behaviour;
-  /** Of a call without stream, and of one with: the code where no other target is there. */
+  /** Error code of a call without and with streaming if there is no other target. */
   readonly whole: string | undefined;
   readonly stream: string;
   /** The client has part of the stream already: no other target of this kind can go on. */

@@ -168,7 +168,7 @@ export class AnswerSource {
     return attempt;
   }
 
-  /** Of the attempt, and of a second one if the first is slow, whichever begins to answer first. */
+  /** Runs the attempt, and a second one if the first is slow; takes whichever begins to answer first. */
   async #firstOf(first: TargetAttempt): Promise<Obtained> {
     const obtained = first.ready.then((start) => ({ attempt: first, start }));
     const { hedgeAfterMs, hedges } = this.#options;

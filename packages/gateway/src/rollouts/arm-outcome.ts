@@ -20,7 +20,7 @@ export function armOutcome({ status, json, durationMs }: WholeAnswer): ArmOutcom
   };
 }
 
-/** Of an arm that did not answer. */
+/** Outcome of an arm that did not answer. */
 export function noOutcome(durationMs: number): ArmOutcome {
   return {
     isAnswered: false,

@@ -11,7 +11,7 @@ const share = z.number().gt(0).max(1);
  */
 const stageSchema = z.strictObject({
   mode: z.enum(["mirror", "shadow", "race", "canary"]).default("canary"),
-  /** Of requests; in `canary`, the cohort's part of all keys. */
+  /** Share of requests; in `canary`, share of all cohort keys. */
   share,
   /** Pairs without which the stage is not left. */
   min_pairs: z.int().min(1).default(100),
@@ -29,11 +29,11 @@ const gateSchema = z.strictObject({
   margin: z.number().gt(0).lt(1).default(0.02),
   /** Rolls back where it is shown to be more than this below. */
   tolerance: z.number().min(0).lt(1).default(0),
-  /** Of `latency`: how many times the primary's time the canary may take. */
+  /** Only for `latency`: the longest time that the canary may take, as a multiple of the primary's. */
   ratio: z.number().min(1).max(100).default(1.25),
-  /** Of `within_ms`: the time in which an answer has to be there. */
+  /** Only for `within_ms`: deadline of the answer. */
   ms: z.number().gt(0).optional(),
-  /** Of `json_schema`: the schema; of `contains`: the text. */
+  /** Schema for `json_schema`, text for `contains`. */
   schema: z.record(z.string(), z.unknown()).optional(),
   text: z.string().min(1).optional(),
 });

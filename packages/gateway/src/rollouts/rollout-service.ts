@@ -19,7 +19,7 @@ const mostDecisions = 200;
 const mostTries = 20;
 
 interface StoredRollout {
-  /** Of the settings that the evidence belongs to. */
+  /** Digest of the settings that the evidence belongs to. */
   readonly settings: string;
   readonly state: RolloutState;
   readonly journal: readonly RolloutDecision[];

@@ -184,7 +184,7 @@ export class TargetRouter {
     );
   }
 
-  /** Of all targets that the chain may end at. */
+  /** Highest price among all targets that the chain may end at. */
   highestPrice({ chain }: RouteChoice, facts: RoutingFacts): ModelPrice | undefined {
     let highest: ModelPrice | undefined;
     for (const route of chain)

@@ -63,11 +63,11 @@ export const strategies = {
 export type StrategyName = keyof typeof strategies;
 export const strategyNames = Object.keys(strategies) as [StrategyName, ...StrategyName[]];
 
-/** Of a prompt, what must be cached for the target to be preferred. */
+/** Share of a prompt that must be cached for the target to be preferred. */
 const minMatch = 0.1;
 
 /**
- * Of two drawn at random, the one with fewer outstanding tokens (Mitzenmacher 2001): nearly as even as asking all, and many
+ * Draws two at random and takes the one with fewer outstanding tokens (Mitzenmacher 2001): nearly as even as asking all, and many
  * routers that see the same states do not all choose the same target. Where prefixes are counted, the target that has the
  * longest one cached comes first as long as the load is balanced, by the rule of Ray Serve's prefix-aware router.
  */

@@ -22,7 +22,7 @@ export interface RedisStoreOptions {
   readonly timeoutMs?: number;
 }
 
-/** Of a loss of memory; sums are whole once the epoch is one that all instances saw from its beginning. */
+/** Counts losses of memory; sums are complete once all instances saw the epoch from its beginning. */
 interface Epoch {
   readonly id: string;
   /** When Redis was found empty by one who knew it otherwise; 0 for never. */

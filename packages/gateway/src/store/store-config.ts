@@ -16,7 +16,7 @@ export const storeSchema = z
     timeout: timeSpan.default(500),
     /** Keeps budgets and rollouts of one gateway over restarts. */
     file: z.string().min(1).optional(),
-    /** Of cached answers in this process's memory. */
+    /** Limit on cached answers in this process's memory. */
     max_cache: byteSize.default(256 * 1024 ** 2),
   })
   .refine(({ redis, file }) => redis === undefined || file === undefined, "give either redis or file");

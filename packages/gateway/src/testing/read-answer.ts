@@ -12,7 +12,7 @@ export interface ReadStream {
   readonly text: string;
   /** Whether it ended in `[DONE]`. */
   readonly isDone: boolean;
-  /** Of its error event. */
+  /** Message of its error event. */
   readonly error: string | undefined;
 }
 

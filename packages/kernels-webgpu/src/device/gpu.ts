@@ -83,7 +83,7 @@ export class Gpu implements Disposable {
     return kernel;
   }
 
-  /** Of a kernel's bind group; kernels whose bindings are alike share one. */
+  /** Layout of a kernel's bind group; kernels whose bindings are alike share one. */
   layout(bindings: readonly ("read" | "write")[]): GPUBindGroupLayout {
     const key = bindings.join();
     let layout = this.#layouts.get(key);

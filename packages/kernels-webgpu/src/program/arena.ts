@@ -22,7 +22,7 @@ export class Arena {
   readonly hidden: ArenaPlace;
   /** One row a token, for ops whose result may not overwrite what they read. */
   readonly scratch: ArenaPlace;
-  /** Of mixtures: each expert's weight for each row, gates above ups of one expert, and their activations. */
+  /** Buffers of mixtures: each expert's weight for each row, gates above ups of one expert, and their activations. */
   readonly experts: {
     readonly weights: ArenaPlace;
     readonly gateUp: ArenaPlace;

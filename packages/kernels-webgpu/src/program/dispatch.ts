@@ -24,10 +24,10 @@ export interface DispatchPlan {
   /** Names the op in timings. */
   readonly op: string;
   readonly params: Readonly<Record<string, number>>;
-  /** Of which kernel the parameters are, and whose bindings all of its variants share. */
+  /** The kernel that the parameters belong to; all of its variants share its bindings. */
   readonly shader: Shader;
   readonly buffers: readonly GPUBuffer[];
-  /** Of the last dispatch of a linear that adapters can reach. */
+  /** Only on the last dispatch of a linear that adapters can reach. */
   readonly site?: { readonly number: number; readonly from: ArenaPlace; readonly to: ArenaPlace } | undefined;
   /** Undefined where a step has nothing for it to do. */
   readonly launch: (counts: StepCounts) => Launch | undefined;

@@ -21,9 +21,9 @@ const mostSplitSegments = 256;
 interface BoundProgram {
   readonly step: GPUBuffer;
   readonly ops: readonly BoundDispatch[];
-  /** Of each part of the logits. */
+  /** Dispatches for each part of the logits. */
   readonly head: readonly (readonly BoundDispatch[])[];
-  /** Of adapters that it has met, by site. */
+  /** Dispatches for adapters seen so far, by site. */
   readonly adapted: WeakMap<AdapterBody, Map<number, readonly BoundDispatch[]>>;
 }
 

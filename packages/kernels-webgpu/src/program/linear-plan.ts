@@ -20,7 +20,7 @@ export interface LinearRequest {
   readonly from: ArenaPlace;
   readonly to: ArenaPlace;
   readonly phase: Phase;
-  /** Of `step`: the count of rows. */
+  /** Index of the row count in `step`. */
   readonly rowsAt: number;
   /** Rows of this dispatch, where they are not those of the phase. */
   readonly rows?: (counts: StepCounts) => number;

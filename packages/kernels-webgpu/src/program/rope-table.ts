@@ -15,7 +15,7 @@ export class RopeTable {
     this.pairs = spec.inverseFrequencies.length;
   }
 
-  /** Of each token, cosines and then sines of all pairs. */
+  /** Writes each token's cosines, then sines, of all pairs. */
   write(positions: Int32Array, numTokens: number, out: Float32Array): void {
     const width = 2 * this.pairs;
     for (let token = 0; token < numTokens; token++) {

@@ -5,7 +5,7 @@ const masked = Number.NEGATIVE_INFINITY;
 /** What a sequence's sampling remembers from step to step, and how it edits a row of logits. */
 export class TokenHistory {
   readonly #spec: Omit<SamplerStateSpec, "promptTokens" | "outputTokens">;
-  /** Of tokens in prompt or output, how often they were generated. */
+  /** How often each token of prompt or output was generated. */
   readonly #counts = new Map<number, number>();
   readonly #hasPenalties: boolean;
   /** The last generated tokens, newest last: as many as the longest bad word's prefix. */

@@ -92,7 +92,7 @@ const queries = ${queries}u;
 var<workgroup> q: array<f32, ${queries * headDim}>;
 var<workgroup> tile: array<f32, ${attentionChunk * (headDim + 1)}>;
 var<workgroup> scores: array<f32, ${queries * attentionChunk}>;
-/** Of each query: the segment's maximum and sum, the factor of what came before; those of all segments. */
+/** For each query: the segment's maximum and sum, the factor for what came before, and the same over all segments. */
 var<workgroup> most: array<f32, ${queries}>;
 var<workgroup> sum: array<f32, ${queries}>;
 var<workgroup> factor: array<f32, ${queries}>;

@@ -38,7 +38,7 @@ export function kvReader(dtype: KvDtype, headDim: number, cache: string): string
   }
 }
 
-/** Of `row`, in shared memory, as words of the cache: word `i`. */
+/** Expression for word `i` of `row`, as the cache stores it in shared memory. */
 const wordOf: Readonly<Record<KvDtype, string>> = {
   f32: "bitcast<u32>(row[i])",
   f16: "pack2x16float(vec2<f32>(row[2u * i], row[2u * i + 1u]))",

@@ -83,7 +83,7 @@ fn is_chosen(expert: u32) -> bool {
   }
   return before < p.topK;
 }
-/** Of its best expert, or of its best two. */
+/** Score of a group by its best expert, or by its best two. */
 fn group_rank(group: u32) -> f32 {
   let size = p.numExperts / p.groups;
   var best = absent;

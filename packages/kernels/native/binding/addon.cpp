@@ -31,7 +31,7 @@ namespace {
 /// kernels of an older build are refused when they are loaded rather than misread.
 constexpr int kInterfaceVersion = 7;
 
-/// Of names with commas between them, their list.
+/// Splits a list of names at its commas.
 Napi::Array split(Napi::Env env, const std::string& names) {
     Napi::Array list = Napi::Array::New(env);
     for (size_t begin = 0; begin < names.size();) {

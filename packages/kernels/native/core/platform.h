@@ -5,7 +5,7 @@ namespace octavo {
 
 /// Memory of unknown content; `alignment` is a power of two that divides `bytes`. Null when there is none.
 void* allocate_aligned(size_t alignment, size_t bytes) noexcept;
-/// Of `allocate_aligned`, or null.
+/// Frees what `allocate_aligned` returned; null is allowed.
 void free_aligned(void* memory) noexcept;
 
 /// Whole pages of zeros straight from the system. Null when there are none.

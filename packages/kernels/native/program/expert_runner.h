@@ -28,10 +28,10 @@ private:
         const Vector* bias;  // may be null
         int64_t first_choice;
         int64_t count;
-        /// Of the first choice.
+        /// Output of the first choice.
         float* y;
         size_t encoded_at;
-        /// Of the products before it.
+        /// Rows of the products before it.
         int64_t rows_before;
         int64_t shares_before;
         int64_t shares;

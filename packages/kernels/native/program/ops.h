@@ -51,7 +51,7 @@ struct RmsNormOp {
     float eps;
     float weight_offset;
     int64_t group;
-    /// Of a group's weights behind those of the one before it; 0 when all groups share theirs.
+    /// Distance between the weights of consecutive groups; 0 if all groups share theirs.
     int64_t weight_stride = 0;
     /// Rows are encoded for this matrix while they are at hand; may be null.
     std::shared_ptr<const Matrix> reader = nullptr;

@@ -40,7 +40,7 @@ struct StepPlan {
     int64_t num_sequences = 0;
     std::vector<int32_t> token_ids;
     std::vector<int32_t> positions;
-    /// Of each token; empty where all are of type 0.
+    /// Type of each token; empty if all are of type 0.
     std::vector<int32_t> token_types;
     std::vector<int32_t> slots;
     std::vector<int32_t> query_starts;

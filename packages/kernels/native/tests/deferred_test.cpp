@@ -102,7 +102,7 @@ void check_types(const Pools& pools) {
     }
 }
 
-/// Whoever sees packed bytes, on whatever thread, sees all of them.
+/// A thread that sees packed bytes sees all of them.
 void check_other_threads(ThreadPool& pool) {
     const Tensors tensors(WeightType::q8_0, 256, {512}, 0, 1);
     const std::unique_ptr<Matrix> packed = Matrix::pack(tensors.in_memory(), pool);

@@ -73,7 +73,7 @@ struct KnownLayout {
     uint64_t checksum;
 };
 
-/// Of version 2. Files of packed weights outlive builds: when one of these changes because the layout was meant to, raise
+/// Digests of layout version 2. Files of packed weights outlive builds: when one of these changes because the layout was meant to, raise
 /// kPackedLayoutVersion and write down the new values.
 constexpr int kKnownVersion = 2;
 constexpr KnownLayout kKnownLayouts[] = {

@@ -23,7 +23,7 @@ void check_published_values() {
 void check_every_bit_of_every_length_matters() {
     const size_t longest = quick() ? 70 : 200;
     for (size_t size = 1; size <= longest; size++) {
-        // Of just that size, so that a sanitizer sees a read beyond it.
+        // Allocated at exactly this size, so that a sanitizer catches a read beyond it.
         std::vector<uint8_t> bytes(size);
         for (size_t i = 0; i < size; i++) bytes[i] = static_cast<uint8_t>(i * 37 + size);
         const uint64_t digest = xxhash64(bytes.data(), size);

@@ -20,7 +20,7 @@ export const plainActivations = activations.filter((activation) => activation !=
 export interface OpChecker {
   read(name: string, ref: BufferRef): Span;
   write(name: string, ref: BufferRef): Span;
-  /** Of spans that must not overlap. */
+  /** Refuses spans that overlap. */
   apart(leftName: string, left: Span, rightName: string, right: Span): void;
   equal(leftName: string, left: number, rightName: string, right: number): void;
   positive(name: string, value: number): void;

@@ -26,7 +26,7 @@ export interface CheckedProgram {
   readonly attention:
     | { readonly numLayers: number; readonly numKvHeads: number; readonly headDim: number }
     | undefined;
-  /** Of each recurrent op. */
+  /** What each recurrent op keeps. */
   readonly states: readonly StateNeed[];
 }
 

@@ -7,6 +7,6 @@ export type KernelPath = (typeof kernelPaths)[number];
 
 /** A path and the seconds that a kind's sample of work took on it. */
 export type ProbedPath = readonly [path: KernelPath, seconds: number];
-/** Of each kind, the path of the machine's features first. */
+/** Times by kind; the path that the machine's features suggest comes first. */
 export type ProbedTimes = Readonly<Record<KernelKind, readonly ProbedPath[]>>;
 export type ChosenPaths = Readonly<Partial<Record<KernelKind, KernelPath>>>;

@@ -34,7 +34,7 @@ export function cachedTimes(
   return times;
 }
 
-/** Of the processor and the built kernels. */
+/** Identifies the processor and the built kernels. */
 function machineKey(): string {
   const { size, mtimeMs } = statSync(loadedAddonPath());
   return createHash("sha256")

@@ -9,7 +9,7 @@ type Scan = Extract<RecurrentOp, { op: "gated_delta_rule" | "state_space" }>;
 interface ScanVectors {
   readonly decayRate: Row;
   readonly stepBias: Row;
-  /** Of `state_space` alone. */
+  /** Only for `state_space`. */
   readonly skip?: Row;
 }
 

@@ -10,7 +10,7 @@ export interface TunedPart {
 
 /** A worked example that stands before the question. */
 export interface Shot {
-  /** Of the training case that it is made from; undefined for one that the file had already. */
+  /** The training case that it is made from; undefined if the file already had it. */
   readonly caseId?: string;
   readonly input: string;
   readonly output: string;

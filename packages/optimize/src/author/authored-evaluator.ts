@@ -67,7 +67,7 @@ export function runnableEvaluator(
   return evaluator;
 }
 
-/** Of what people call a statement when they name an evaluator after it. */
+/** Derives an evaluator's name from its statement, as people would abbreviate it. */
 export function nameOf(statement: string): string {
   const words = statement.toLowerCase().match(/[a-z0-9]+/g) ?? [];
   return words.slice(0, 6).join("_").slice(0, 48) || "authored";

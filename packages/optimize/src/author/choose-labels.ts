@@ -18,7 +18,7 @@ export interface ScoredForLabels {
   readonly other: number | undefined;
 }
 
-/** Of the labels that are asked for, drawn at random. */
+/** Share of the requested labels that is drawn at random. */
 const randomShare = 0.5;
 
 /**

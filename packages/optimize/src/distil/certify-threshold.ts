@@ -12,7 +12,7 @@ export interface CertifiedThreshold {
   readonly certainty: number;
   readonly numDecided: number;
   readonly numAgreed: number;
-  /** Of the agreement of what it decides, at the confidence asked for. */
+  /** Lower bound of the agreement on what it decides, at the requested confidence. */
   readonly lowerBound: number;
 }
 

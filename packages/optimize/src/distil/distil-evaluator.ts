@@ -19,7 +19,7 @@ export interface DistilEvaluatorOptions extends Pick<DistilOptions, "agreement" 
   readonly evaluator: Evaluator;
   /** Cases that carry an answer. */
   readonly cases: AsyncIterable<EvalCase> | Iterable<EvalCase>;
-  /** Of the metadata. Default `output`. */
+  /** Metadata field that holds the output. Default `output`. */
   readonly outputField?: string;
   readonly judge: JudgeModel;
   readonly embeddings: Omit<DistilledClassifier["embeddings"], "dimensions">;

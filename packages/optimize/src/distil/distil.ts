@@ -38,7 +38,7 @@ export interface Distilled {
   readonly reason: string | undefined;
 }
 
-/** Of each label, below which nothing is learned. */
+/** Fewest examples of each label to learn from. */
 const fewestOfLabel = 10;
 const fewestCases = 60;
 const shares = { training: 0.45, choosing: 0.15 };

@@ -9,7 +9,7 @@ export interface LabelledVector {
 export interface TrainingSettings {
   /** Units of the hidden layer; 0 is logistic regression. */
   readonly hidden: number;
-  /** Of the squared weights. */
+  /** Weight of the squared parameters in the loss. */
   readonly l2: number;
   readonly epochs: number;
   readonly seed: number;

@@ -12,7 +12,7 @@ export interface Quote {
 }
 
 export interface CallFinding {
-  /** Of its content: the same finding of the same trace has the same id whenever it is found. */
+  /** Digest of its content: the same finding of the same trace always has the same id. */
   readonly id: string;
   readonly kind: FindingKind;
   /** A serving cause, an error code, or the name of an evaluator. */

@@ -25,7 +25,7 @@ export interface FindingLimits {
   readonly score?: number;
 }
 
-/** Of a text that is quoted. */
+/** Longest quote. */
 const excerptCharacters = 240;
 
 interface Reading {

@@ -113,7 +113,7 @@ async function merge(
   return undefined;
 }
 
-/** Of both, and neither of them. */
+/** A common ancestor of both, unless one descends from the other. */
 function commonAncestor(
   members: readonly Member[],
   one: number,

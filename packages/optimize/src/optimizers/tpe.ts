@@ -51,7 +51,7 @@ export function proposeSet(
 
 interface SetDensity {
   readonly sizes: readonly number[];
-  /** Of each item: the probability of being in the set. */
+  /** Probability of each item to be in the set. */
   readonly inclusion: readonly number[];
   logOf(items: readonly number[]): number;
 }

@@ -28,7 +28,7 @@ export interface OptimizeOptions {
   readonly randomSeed?: number;
   /** Requests in flight. Default 32. */
   readonly concurrency?: number;
-  /** Of the interval on the held-out part. Default 0.95. */
+  /** Confidence level of the interval on the held-out part. Default 0.95. */
   readonly confidence?: number;
   /** Address and model of target and teacher: answers in the journal are theirs. */
   readonly fingerprint?: string;
@@ -41,7 +41,7 @@ export interface OptimizeOptions {
 export interface SearchProgress {
   readonly phase: "search" | "held-out";
   readonly spent: Spending;
-  /** Of the budget, 0 to 1. */
+  /** Share of the budget that is spent, 0 to 1. */
   readonly share: number;
   readonly numValidated: number;
   readonly seedScore: number | undefined;

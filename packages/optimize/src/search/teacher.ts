@@ -9,7 +9,7 @@ export interface TeacherSettings {
   readonly model: Target;
   /** Default 1. */
   readonly temperature?: number;
-  /** Of one reply. Default 2,048. */
+  /** Limit on one reply. Default 2,048. */
   readonly maxTokens?: number;
   readonly usdPerMillionTokens?: TokenPrices | undefined;
 }

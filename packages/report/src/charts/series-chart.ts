@@ -82,7 +82,7 @@ function isFinitePoint([x, y]: Point): boolean {
   return Number.isFinite(x) && Number.isFinite(y);
 }
 
-/** Of each slice of x the lowest and the highest point, in order: peaks stay, however many points there are. */
+/** Keeps the lowest and the highest point in each slice of x, in order, so that peaks stay, however many points there are. */
 function thinned(points: readonly Point[]): readonly Point[] {
   if (points.length <= pointsPerLine) return points;
   const slice = Math.ceil(points.length / (pointsPerLine / 2));

@@ -1,7 +1,7 @@
 import type { GenerationEvent } from "@octavo/engine";
 import { captureContent, type CaptureBounds, type CapturedContent, type WireExchange } from "@octavo/tracing";
 
-/** Of which requests what is kept. */
+/** What is kept of which requests. */
 export interface ContentPolicy extends CaptureBounds {
   /** Share of sampled traces, 0 to 1. */
   readonly sampleRatio: number;

@@ -27,7 +27,7 @@ export interface ServerTracingOptions {
   readonly quantization: string | undefined;
   readonly replicaId: string | undefined;
   readonly modelName: string;
-  /** Of every span. */
+  /** Attributes of every span. */
   readonly attributes: Attributes;
   readonly server: ServerAddress | undefined;
   /** Undefined: no span has content. */

@@ -51,7 +51,7 @@ export class DecodeLatencyDetector implements Detector {
     this.#alarmAt = alarmThreshold(context.thresholds.falseAlarmYears, sliceMs, 1);
   }
 
-  /** Of the last five minutes, and of the 24 hours before; undefined with too few samples. */
+  /** p99 over the last five minutes, and over the 24 hours before; undefined with too few samples. */
   get p99Ms(): { readonly now: number | undefined; readonly usual: number | undefined } {
     return { now: this.#p99Ms, usual: this.#usualP99Ms };
   }

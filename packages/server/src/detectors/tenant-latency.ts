@@ -37,7 +37,7 @@ export class TenantLatencyDetector implements Detector {
   readonly #context: DetectorContext;
   readonly #explainGap: DecodeLatencyDetector["explain"];
   readonly #clock = new SliceClock(sliceMs);
-  /** Of all tenants together. */
+  /** Sketches over all tenants. */
   readonly #usual: Readonly<Record<WaitKind, LatencySketch>> = {
     first_token: new LatencySketch(),
     inter_token: new LatencySketch(),

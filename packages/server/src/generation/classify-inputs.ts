@@ -26,7 +26,7 @@ export interface NamedText {
   readonly field: string;
 }
 
-/** Of each input, the probability of each label. */
+/** Probability of each label, for each input. */
 export async function classifyInputs(
   service: Service,
   context: RequestContext,
@@ -51,7 +51,7 @@ export async function classifyInputs(
 }
 
 /**
- * Of each pair, its score, from a head of one label. Pairs are truncated as the tokenizer truncates them: the longer text first.
+ * Scores each pair with a head of one label. Pairs are truncated as the tokenizer truncates them: the longer text first.
  * @throws OctavoError `invalid_request` for a head of several labels
  */
 export async function scoreTextPairs(

@@ -11,7 +11,7 @@ import type { TenantKey } from "../tenants/tenant-settings.js";
 export class ApiKeys {
   #digests: readonly Buffer[] = [];
   #identities: readonly CheckedKey[] = [];
-  /** Of all keys. */
+  /** Digest over all keys. */
   #secret: Buffer = Buffer.alloc(0);
   /** A key keeps its number as long as the server runs: what belongs to a key of no tenant is found by it. */
   readonly #numbers = new Map<string, number>();

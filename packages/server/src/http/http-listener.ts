@@ -18,7 +18,7 @@ import { OctavoIds } from "./octavo-ids.js";
 import { readTls, type TlsMaterial } from "./tls.js";
 
 export interface ListenAddress {
-  /** Of a Unix domain socket, its path. */
+  /** Host name or address; for a Unix domain socket, its path. */
   readonly host: string;
   readonly port: number;
   readonly url: string;

@@ -10,7 +10,7 @@ import { endpoints, endpointsWith } from "./endpoints.js";
 type Headers = Readonly<Record<string, string>>;
 const bearer = (key: string): Headers => ({ authorization: `Bearer ${key}` });
 
-/** Who may ask. Tenants have names that answers can be searched for. */
+/** The callers. Tenants have names that answers can be searched for. */
 const callers = {
   "no key": {},
   "a wrong key": bearer("wrong"),

@@ -6,7 +6,7 @@ import type { Service } from "../service.js";
 import { invalidField } from "@octavo/protocol/refusal";
 
 /**
- * Who comes with the operator's key learns what is wrong. On a server without keys, anybody may ask: all failures look alike, so
+ * A caller with the operator's key learns what is wrong. On a server without keys, anybody may ask: all failures look alike, so
  * that they do not tell which paths exist.
  */
 export async function handleLoadLora(

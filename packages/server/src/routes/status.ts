@@ -24,7 +24,7 @@ export function handleLoad(service: Service, context: RequestContext): void {
   sendJson(context.response, 200, { server_load: Math.max(0, service.httpMetrics.inFlight - 1) });
 }
 
-/** Who has not the operator's key, on a server with keys, sees no names of tenants. */
+/** On a server with keys, tenants' names are shown only with the operator's key. */
 export function handleMetrics({ keys, registry }: Service, { account, response }: RequestContext): void {
   const mayName = !keys.required || (account.key !== undefined && isOperators(account.key));
   const text = registry.expose();

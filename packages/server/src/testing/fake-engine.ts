@@ -60,7 +60,7 @@ export class FakeEngine implements Engine {
   };
   failure: OctavoError | undefined;
   faults: FaultControl | undefined;
-  /** Of every request that is over. */
+  /** Reported for every finished request. */
   neighbours: Neighbours | undefined;
   readonly #tokenizer: ByteTokenizer;
   readonly #observers = new Set<EngineObserver>();
@@ -283,7 +283,7 @@ class FakeSequence {
     });
   }
 
-  /** Of the tokens given so far: the token itself. */
+  /** Digest of each token so far: the token itself. */
   get digests(): readonly string[] {
     return Array.from(this.#tokens.slice(0, this.numTokens), (token) => token.toString(16).padStart(16, "0"));
   }

@@ -18,9 +18,9 @@ export interface Trouble {
   /** Half of the watched are left out of steps for so long, ms; preempted or not. */
   readonly absentMs?: number;
   readonly isPreempted?: boolean;
-  /** Of prompt tokens that are usually cached, the share that is not. */
+  /** Share of the usually cached prompt tokens that are not. */
   readonly lostHits?: number;
-  /** Of these, the share that was evicted. */
+  /** Share of these that was evicted. */
   readonly evictedShare?: number;
   /** A tenant whose first tokens take so much longer, ms, and why. */
   readonly slowTenant?: { readonly name: string; readonly ms: number; readonly cause: Cause };

@@ -23,7 +23,7 @@ export function predictionPoweredMean(
     judgedLabelled,
     judgedOnly,
   }: {
-    /** Of humans. */
+    /** Labels by humans. */
     readonly labels: readonly number[];
     /** The judge's scores of the same cases, in the same order. */
     readonly judgedLabelled: readonly number[];

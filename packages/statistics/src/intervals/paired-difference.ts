@@ -34,7 +34,7 @@ export function pairedDifference(
   };
 }
 
-/** Of being right before and after; positive ones corrected for continuity. */
+/** Correlation between being right before and after; positive ones corrected for continuity. */
 function correlation({ both: a, lost: b, gained: c, neither: d }: PairedTable, pairs: number): number {
   const margins = (a + b) * (c + d) * (a + c) * (b + d);
   if (margins === 0) return 0;

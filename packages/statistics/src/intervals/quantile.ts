@@ -54,7 +54,7 @@ export function quantileBound(
   requireLevel("confidence", confidence);
   const sorted = values.toSorted((a, b) => a - b);
   const n = sorted.length;
-  // Of n observations a binomial number B lies below the quantile: x(r) is at or above it if and only if B <= r - 1.
+  // Among n observations, let a binomial number B lie below the quantile: x(r) is at or above it if and only if B <= r - 1.
   let low = 0;
   let high = n;
   if (confidence >= 0.5) {

@@ -43,7 +43,7 @@ export function restrictedShareLost(n: number, lost: number, gained: number, dif
   return Math.min(1, Math.max(0, -difference, share));
 }
 
-/** Of gains less losses, third cumulant over second: (gained - lost) / (gained + lost) of the shares supposed. */
+/** Skewness of gains less losses, third cumulant over second: (gained - lost) / (gained + lost) of the supposed shares. */
 export function skewnessOf(shareLost: number, difference: number): number {
   return difference === 0 ? 0 : difference / (2 * shareLost + difference);
 }

@@ -18,7 +18,7 @@ export interface ClusterRegression {
   readonly confidence: number;
   readonly numClusters: number;
   readonly degreesOfFreedom: number;
-  /** Of the outcomes' variation, the share that is explained; undefined where outcomes do not vary. */
+  /** Share of the outcomes' variation that is explained; undefined if outcomes do not vary. */
   readonly determination: number | undefined;
 }
 

@@ -86,13 +86,13 @@ export class BoundedMeanSequence {
     return [this.#low + this.#width * from, this.#low + this.#width * to];
   }
 
-  /** Of "the mean is at most `value`": one-sided, and valid whenever it is read. */
+  /** p-value of "the mean is at most `value`": one-sided, and valid whenever it is read. */
   pValueAbove(value: number): number {
     const candidate = this.#candidateOf(value);
     return candidate < 0 ? 0 : candidate >= 1 ? 1 : 1 / this.#wonOnHigher(candidate);
   }
 
-  /** Of "the mean is at least `value`": one-sided, and valid whenever it is read. */
+  /** p-value of "the mean is at least `value`": one-sided, and valid whenever it is read. */
   pValueBelow(value: number): number {
     const candidate = this.#candidateOf(value);
     return candidate > 1 ? 0 : candidate <= 0 ? 1 : 1 / this.#wonOnLower(candidate);

@@ -56,7 +56,7 @@ function pathsReaching(n: number, m: number, distance: number): number {
       else if (i === 0 && j === 0) reached[j] = 0;
       else if (j === 0) continue;
       else if (i === 0) reached[j] = reached[j - 1]!;
-      // Of the paths to (i, j), i / (i + j) come from (i - 1, j).
+      // A share i / (i + j) of the paths to (i, j) comes from (i - 1, j).
       else reached[j] = (reached[j]! * i + reached[j - 1]! * j) / (i + j);
     }
   }

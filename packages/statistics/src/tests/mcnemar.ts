@@ -37,9 +37,9 @@ export interface NonInferiorityResult extends MarginVerdict {
   readonly estimate: number;
   /** Two-sided at 1 - 2 alpha, so that each end alone errs alpha of the time. */
   readonly interval: Interval;
-  /** Of the hypothesis that the loss is `margin` or more: small means non-inferior. */
+  /** p-value of "the loss is `margin` or more": small means non-inferior. */
   readonly pValue: number;
-  /** Of the hypothesis that the loss is less than `margin`: small means inferior by more than the margin. */
+  /** p-value of "the loss is less than `margin`": small means inferior by more than the margin. */
   readonly inferiorityPValue: number;
 }
 

@@ -33,7 +33,7 @@ export function nonInferiority({
       param: "interval",
     });
   }
-  // Of what got worse.
+  // Bounds of the loss.
   const [least, most] = worse === "lower" ? [-high, -low] : [low, high];
   if (most < margin) return { verdict: "pass" };
   return { verdict: least > margin ? "fail" : "inconclusive" };

@@ -216,7 +216,7 @@ interface BothRun {
   readonly baseline: ComparedModel;
   readonly variant: ComparedModel;
   readonly table: ScoredTokenTable;
-  /** Of each answer. */
+  /** Whether each answer is plain. */
   readonly isPlain: readonly boolean[];
   readonly worst: readonly WorstToken[];
   readonly kernels: string;

@@ -27,7 +27,7 @@ export interface PlanOptions {
   readonly hardware: readonly {
     readonly id: string;
     readonly hardware: Hardware;
-    /** Of all devices of this kind together, in place of the plan's. */
+    /** Price of all devices of this kind together, instead of the plan's. */
     readonly dollarsPerHour?: number | undefined;
   }[];
   /** Devices that share the model. */
@@ -43,7 +43,7 @@ export interface PlanOptions {
   readonly memoryUtilization: number;
   /** Share of the ceilings that is reached. */
   readonly efficiency: number;
-  /** Of all devices together. */
+  /** Price of all devices together. */
   readonly dollarsPerHour: number | undefined;
   readonly apiPrice: TokenPrice | undefined;
 }

@@ -14,14 +14,14 @@ import {
 export interface ReadBytes {
   /** In every step. */
   readonly always: number;
-  /** Of all routed experts; a step reads those that its tokens are sent to. */
+  /** All routed experts; a step reads those that its tokens are sent to. */
   readonly routed: number;
 }
 
 /** What a speed is of, and what limits it. */
 export interface Roofline {
   readonly tokensPerSecond: number;
-  /** Of one step, or of one prompt. */
+  /** Time of one step, or of one prompt. */
   readonly seconds: number;
   readonly limit: "memory" | "compute";
 }
@@ -107,7 +107,7 @@ function activeWeights(shape: ModelShape, withHead: boolean): number {
   return sum;
 }
 
-/** Of one token: an element decays, is recalled, written and read. */
+/** Operations for one token: an element decays, is recalled, written and read. */
 function stateFlops({ stateElements }: ModelShape): number {
   return 7 * stateElements;
 }

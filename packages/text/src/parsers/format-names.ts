@@ -2,7 +2,7 @@ import { OctavoError } from "@octavo/protocol/errors";
 
 // Flags are checked before weights are read; the parsers themselves can wait until a model is there to use them.
 
-/** Of the formats in `registry.ts`. */
+/** Names of the tool formats in `registry.ts`. */
 export const toolFormatNames: readonly string[] =
   `openai muse musespark1x muse_glimmer inkling functiongemma gemma4 deepseek_v32 deepseek_v41 deepseek_v4 step3
   deepseek_v3 deepseek_v31 kimi_k2 kimi_k3 k2_horizon plamo3 dots minimax_m3 minicpm5 hy_v3 hy_v4 glm45 glm47 ling3
@@ -19,7 +19,7 @@ const refusedNames: Readonly<Record<string, string>> = {
   minicpmv: "MiniCPM-V's models take images, which are not supported",
 };
 
-/** Of `reasoningFormats`, then of the tool formats that parse reasoning too. */
+/** Names in `reasoningFormats`, then those of tool formats that parse reasoning too. */
 export const reasoningFormatNames: readonly string[] =
   `deepseek_r1 holo2 olmo3 step3 step3p5 step5 qwen3 deepseek_v3 deepseek_v4 deepseek_v41 glm45 glm47 kimi_k2 hy_v3 hy_v4
   ling3 mimo nemotron_v3 poolside_v1 minimax_m2 minimax_m2_append_think minimax_m3 ernie45 granite_thinking_parser

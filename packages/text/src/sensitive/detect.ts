@@ -3,7 +3,7 @@
  * time linear in the text: no quantifier without an upper limit where a match can begin anywhere.
  */
 export interface PatternDetector {
-  /** Of the kind of thing, in snake_case. */
+  /** Kind of the finding, in snake_case. */
   readonly kind: string;
   readonly pattern: RegExp;
   /** What every match has in it or close by: texts without it are not searched. */

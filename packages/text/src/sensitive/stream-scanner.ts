@@ -16,7 +16,7 @@ export interface StreamPatterns {
   readonly open: readonly FindOpen[];
 }
 
-/** Of what a scanner was given, in order: text in which nothing was found, or a finding. */
+/** A piece of the scanned text, in order: clean text, or a finding. */
 export interface ScannedPiece {
   readonly text: string;
   /** Which pattern found it, as an index; undefined for other text. */

@@ -7,7 +7,7 @@ import type { RuleSet } from "./node.js";
 interface Pending {
   /** JSON of a `GrammarSpec`. */
   readonly spec: string;
-  /** Who waits for it. */
+  /** The tenant that waits for it. */
   readonly tenant: string;
   readonly resolve: (rules: RuleSet) => void;
   readonly reject: (error: OctavoError) => void;

@@ -5,7 +5,7 @@ interface Held {
 interface Amounts {
   /** Entries of one tenant. */
   readonly maxEach: number;
-  /** Of all tenants together. */
+  /** Limit over all tenants. */
   readonly maxBytes: number;
 }
 

@@ -48,7 +48,7 @@ export type ModelSpecification =
       readonly kind: "word-piece";
       readonly unknownId: number;
       readonly continuingSubwordPrefix: string;
-      /** Of a word; longer ones are unknown. */
+      /** Longest word; longer ones are unknown. */
       readonly maxCharacters: number;
     }
   | {

@@ -49,7 +49,7 @@ export class TokenTable {
       slots[slot + 1] = id + 1;
     }
     this.twice = twice;
-    // Of the same class as the vocabulary's bytes, so that what reads both stays quick.
+    // The same class as the vocabulary's bytes, so that code which reads both stays fast.
     this.#wanted = Buffer.alloc(longest);
   }
 
@@ -63,7 +63,7 @@ export class TokenTable {
     return used[id] === 1 ? this.#bytes.toString("utf8", starts[id], starts[id + 1]! - gap) : undefined;
   }
 
-  /** Of all ids that have one. */
+  /** Texts of all ids that have one. */
   *tokens(): Generator<string> {
     for (let id = 0; id < this.size; id++) {
       const token = this.token(id);
@@ -93,7 +93,7 @@ export class TokenTable {
     return this.find(wanted, 0, length);
   }
 
-  /** Of the tokens that have `text` anywhere but at their beginning. */
+  /** Ids of the tokens that contain `text` anywhere but at their beginning. */
   *idsWithInside(text: string): Generator<number> {
     const { starts, gap, used } = this.#vocabulary;
     const bytes = this.#bytes;

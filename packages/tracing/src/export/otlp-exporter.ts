@@ -32,7 +32,7 @@ export interface OtlpExporterOptions {
   readonly maxAttempts?: number;
   /** Before the second attempt; doubles with each. Default 500. */
   readonly retryDelayMs?: number;
-  /** Told of a batch that was given up, at most once a minute. */
+  /** Called for a batch that was given up, at most once a minute. */
   readonly onProblem?: (message: string) => void;
 }
 

@@ -3,7 +3,7 @@ import type { CapturedMessage, LlmSpan, MessagePart } from "../span/llm-span.js"
 
 export interface WaitingLimits {
   readonly maxSpans: number;
-  /** Of content, all spans together. */
+  /** Limit on content, over all spans. */
   readonly maxCharacters: number;
 }
 

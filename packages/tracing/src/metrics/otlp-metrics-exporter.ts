@@ -18,7 +18,7 @@ export interface OtlpMetricsExporterOptions {
   readonly intervalMs?: number;
   /** For one attempt. Default 10000. */
   readonly timeoutMs?: number;
-  /** Told of an export that failed, at most once a minute. */
+  /** Called for an export that failed, at most once a minute. */
   readonly onProblem?: (message: string) => void;
 }
 

@@ -101,7 +101,7 @@ function responsesAnswer(fields: JsonFields, budget: ContentBudget | undefined):
   };
 }
 
-/** Of the Responses API: an answer's `error`, or a stream's event of that type. */
+/** Reads the Responses API's failure: an answer's `error`, or a stream's event of that type. */
 export function responsesFailure(error: JsonFields): SpanOutcome {
   return {
     kind: "error",

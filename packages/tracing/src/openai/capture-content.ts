@@ -12,7 +12,7 @@ export interface WireExchange {
 }
 
 export interface CaptureBounds {
-  /** Of requests and answers together; what comes later is cut. */
+  /** Limit on requests and answers together; the rest is cut. */
   readonly maxCharacters: number;
   readonly redact?: (text: string) => string;
 }

@@ -16,7 +16,7 @@ const nothing: ObservedAnswer = { response: {}, usage: {}, outputMessages: [], f
 const maxMessageLength = 1024;
 
 /**
- * Who still could read the answer. The registry holds the call and the stage alone: whatever held the watched object
+ * The reader that could still take the answer. The registry holds the call and the stage alone: whatever held the watched object
  * itself would keep it from ever being collected.
  */
 type Stage = "answer" | "stream" | "iterator";

@@ -210,7 +210,7 @@ export interface CapturedContent {
 export interface CapturedMessage {
   readonly role: string;
   readonly parts: readonly MessagePart[];
-  /** Of output messages. */
+  /** Output messages only. */
   readonly finishReason?: string;
 }
 

@@ -45,7 +45,7 @@ export const spanGroups: readonly SpanGroup[] = [
   "slowest_gap_cause",
 ];
 
-/** Of an answer to `stats`: no table is that long. */
+/** Most groups in an answer to `stats`; no table is that long. */
 const mostGroups = 10_000;
 
 export type Row = Readonly<Record<string, string | number | boolean | null>>;

@@ -30,7 +30,7 @@ export interface SpanStoreOptions {
   readonly maxAgeMs?: number;
   /** Segments are ended and removed by their age this often, even if no span comes. Default an hour. */
   readonly tidyEveryMs?: number;
-  /** Told of spans that could not be written, at most once a minute. */
+  /** Called for spans that could not be written, at most once a minute. */
   readonly onProblem?: (message: string) => void;
 }
 

@@ -12,11 +12,11 @@ export interface SpanUsage {
   readonly cachedTokens: number;
   readonly outputTokens: number;
   readonly traces: number;
-  /** Of these, by a verdict given for the trace, or where there is none by how its last request ended. */
+  /** Successful ones among these, by a verdict on the trace or, without one, by how its last request ended. */
   readonly successfulTraces: number;
 }
 
-/** Of all of them: when the first began and the last ended, ms since 1970. */
+/** Period they cover: when the first began and the last ended, ms since 1970. */
 export interface UsageSpan {
   readonly fromMs: number;
   readonly toMs: number;

@@ -70,7 +70,7 @@ interface OtlpBody {
 export interface MockCollector extends AsyncDisposable {
   readonly url: string;
   readonly spans: OtlpSpanJson[];
-  /** Of each body with metrics that was taken. */
+  /** Metrics of each accepted body. */
   readonly metrics: (readonly OtlpMetricJson[])[];
   readonly logs: OtlpLogJson[];
   readonly resources: unknown[];

@@ -105,7 +105,7 @@ export class LocalDriver implements ReplicaDriver {
     return [...(this.#deployments.get(name)?.replicas.values() ?? [])];
   }
 
-  /** Of a replica's process; for tests and benchmarks that kill it. */
+  /** Process id of a replica, for tests and benchmarks that kill it. */
   pidOf(id: string): number | undefined {
     for (const { replicas } of this.#deployments.values()) {
       const replica = replicas.get(id);

@@ -17,7 +17,7 @@ const maxBits = 15;
 
 /** The cost of a step by its size, in ms. */
 export interface StepCost {
-  /** Of any step: reading the weights, and the work around computing. */
+  /** Fixed cost of any step: reading the weights and everything around the computation. */
   readonly base: number;
   readonly perPromptToken: number;
   readonly perDecode: number;

@@ -12,7 +12,7 @@ import { ModelRunner } from "./model-runner.js";
 /** Relative to the largest logit of a row: f32 and f16 products are summed in f32; bf16 kernels may round activations to bf16 first. */
 const TOLERANCE = { f32: 2e-5, f16: 1e-4, bf16: 2e-2 } as const;
 
-/** Of a step and of the sequence. */
+/** Limit of a step and of a sequence. */
 const MAX_TOKENS = 400;
 
 /**

@@ -6,7 +6,7 @@ import type { BufferRef } from "@octavo/kernels";
 /** Reads and writes a step's activation buffers. */
 type RowOf = (ref: BufferRef, row: number) => Float32Array;
 
-/** Of each slot and op, the inputs of all tokens so far: states are computed anew from the first one. */
+/** Keeps the inputs of all tokens so far for each slot and op, and recomputes states from the first one. */
 export class ReferenceStates {
   readonly #inputs = new Map<string, readonly ScanInputs[]>();
 

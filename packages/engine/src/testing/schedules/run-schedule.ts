@@ -15,7 +15,7 @@ export type ModelEngineOptions = Pick<
   "backend" | "program" | "tokenizer" | "vocabSize" | "hiddenSize" | "eosTokenIds" | "kv" | "maxModelLen"
 > & {
   readonly adapters?: readonly LoadedAdapter[] | undefined;
-  /** Of a model that keeps recurrent state. */
+  /** Recurrent models only. */
   readonly stateWidths?: ((maxDraftTokens: number) => readonly number[]) | undefined;
 };
 

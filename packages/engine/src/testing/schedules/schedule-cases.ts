@@ -45,7 +45,7 @@ export interface ScheduleSettings {
   readonly drafts:
     | { readonly maxTokens: number; readonly isCostly: boolean; readonly seed: number }
     | undefined;
-  /** Of models that keep recurrent state. */
+  /** Recurrent models only. */
   readonly numStateSlots?: number;
   readonly stateSnapshotInterval?: number;
   /** Faults to add after a number of steps; undefined disables fault injection. */

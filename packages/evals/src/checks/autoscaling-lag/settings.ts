@@ -12,11 +12,11 @@ export const autoscalingLagSettings = z
     scaled: z.string().default("scaled"),
     /** Percentile of the time to the first token while scaling, over idle. */
     first_token_margin: positive.default(3),
-    /** Of requests, more than when idle. */
+    /** Largest increase of the failure rate over idle. */
     failure_margin: share.default(0.02),
     truncation_margin: share.default(0.02),
     fallback_margin: share.default(0.02),
-    /** Of a score, less than when idle. */
+    /** Largest loss of a score against idle. */
     score_margin: share.default(0.05),
     /** With more cases scored on one side only than this share, no score passes: the missing ones may be those that went wrong. */
     max_missing_share: share.default(0.05),

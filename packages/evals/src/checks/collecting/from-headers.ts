@@ -4,7 +4,7 @@ import { queueDepthHeader, replicaHeader } from "@octavo/protocol";
 export interface HeaderFacts {
   readonly tenant: string | undefined;
   readonly replica: string | undefined;
-  /** Of the whole deployment, when the request arrived. */
+  /** Queue depth of the whole deployment when the request arrived. */
   readonly queueDepth: number | undefined;
   readonly replicaCount: number | undefined;
   readonly cacheHitRatio: number | undefined;

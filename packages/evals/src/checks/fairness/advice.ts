@@ -35,7 +35,7 @@ export function fairnessAdvice(shared: readonly Observation[]): readonly Advice[
   ];
 }
 
-/** Of the time to first tokens, where it is known: most of it, where it is not. */
+/** Share of the time to first token that was spent in the queue; 1 if it is not known. */
 function queueShare(shared: readonly Observation[]): number {
   let queueMs = 0;
   let waitedMs = 0;

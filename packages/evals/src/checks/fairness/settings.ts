@@ -8,9 +8,9 @@ const count = z.number().int().min(1);
 const latencyMarginFields = {
   /** Percentile of the time to the first token, over that of the tenant's own solo run. */
   first_token_margin: positive.default(5),
-  /** Of whole answers. */
+  /** Margin for the latency of whole answers. */
   e2e_margin: positive.default(2.25),
-  /** Of the requests that failed, more than in the solo run. */
+  /** Largest increase of the failure rate over the solo run. */
   failure_margin: share.default(0.01),
   /** Default: 0.99 with at least 368 requests, else 0.9. */
   level: z.number().min(0.5).lt(1).optional(),
@@ -39,7 +39,7 @@ const latencyMarginFields = {
 const twoTenantFields = {
   small_requests_per_minute: positive.default(5),
   large_requests_per_minute: positive.default(500),
-  /** Of the small tenant, under each condition: 368 bound a 99th percentile, which at 5 a minute takes 74 minutes each. */
+  /** Requests of the small tenant under each condition: 368 bound a 99th percentile, which takes 74 minutes each at 5 a minute. */
   requests: count.default(40),
   /** Solo and shared take turns so many times, so that what else changes in the meantime changes for both. */
   rounds: count.max(100).default(2),

@@ -6,7 +6,7 @@ import { byTime } from "../judging/time-blocks.js";
 
 export interface CauseShare {
   readonly cause: string;
-  /** Of the time beyond the baseline. */
+  /** Share of the time beyond the baseline. */
   readonly share: number;
   readonly gaps: number;
 }

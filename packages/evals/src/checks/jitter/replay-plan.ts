@@ -12,11 +12,11 @@ export interface ReplayPlan {
 
 /** Longer prompts and answers of strangers are not stood in for. */
 const mostTokens = 131_072;
-/** Of what stands in for strangers, so that no two prompts begin alike. */
+/** Seed of the prompts that stand in for strangers, so that no two begin alike. */
 const strangerSeed = 7919;
 
 /**
- * Who is to be beside a stream that is sent again, as the server knows it: its neighbours of this turn, and for strangers
+ * Neighbours of a replayed stream, as the server knows them: its neighbours of this turn, and for strangers
  * prompts of the same length, which are the same work, at the same distance. What a stranger found cached is not computed
  * for it either.
  *

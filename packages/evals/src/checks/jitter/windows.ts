@@ -89,7 +89,7 @@ function droppedHits(own: readonly Observation[], before: readonly Observation[]
 }
 
 /**
- * Of whom most of the time was spent in the queue while others were served: the tenant whose mean wait is longest and more
+ * The tenant that was starved: most of its time went to the queue while others were served, its mean wait is the longest and more
  * than `starvedFactor` times that of the others. Spans say no priorities. Null where they do not say the wait, or whose it was.
  */
 function starved(own: readonly Observation[]): string | null {

@@ -1,6 +1,6 @@
 import type { Observation } from "../observation.js";
 
-/** Of the requests that others are held against. With more of them failed there is nothing to hold anything against. */
+/** Largest share of failed requests on the side that others are compared with; beyond it no comparison is made. */
 const mostFailedShare = 0.05;
 
 export type Latency = (seen: Observation) => number | undefined;

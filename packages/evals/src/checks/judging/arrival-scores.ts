@@ -16,7 +16,7 @@ export interface ArrivalScores {
   readonly isWhole: boolean;
 }
 
-/** Of every evaluator that scored something on either side. */
+/** Scores from every evaluator that scored something on either side. */
 export function scoresOfArrivals(
   pairs: readonly TimedPair[],
   { maxMissingShare }: { readonly maxMissingShare: number },

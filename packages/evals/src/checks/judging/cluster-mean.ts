@@ -105,7 +105,7 @@ interface Share {
   readonly trials: number;
 }
 
-/** Of a difference of independent shares, each with one more success and failure, so that it is never zero. */
+/** Standard error of a difference of independent shares, each with one more success and failure, so that it is never zero. */
 function shareError(...shares: readonly Share[]): number {
   const variances = shares.map(({ successes, trials }) => {
     const share = (successes + 1) / (trials + 2);

@@ -36,7 +36,7 @@ function equalCasesFor(margin: number, alpha: number): number {
   return Math.ceil(Math.log(alpha / 2) / Math.log(1 - margin));
 }
 
-/** Of two looks each has half. */
+/** With two looks, each gets half of alpha. */
 function levelOf({ hasPlannedLook }: PairedComparison, alpha: number): number {
   return hasPlannedLook ? alpha / 2 : alpha;
 }

@@ -148,7 +148,7 @@ function whatChanged(
 
 interface ClusterSum {
   readonly size: number;
-  /** Of losses. */
+  /** Sum of the losses. */
   readonly sum: number;
 }
 

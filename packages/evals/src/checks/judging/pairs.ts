@@ -11,7 +11,7 @@ export interface Pair {
 
 export interface Pairing {
   readonly pairs: readonly Pair[];
-  /** Of the cases sent under either condition, those without an answer under both; failed requests are no answers. */
+  /** Share of the cases sent under either condition that lack an answer under both; a failed request is no answer. */
   readonly missingShare: number;
   readonly notes: readonly string[];
 }

@@ -144,7 +144,7 @@ export function drawWeights(weights: Float64Array, random: Random): void {
 
 /**
  * The highest percentile that so many requests can bound from above: p99 from 368 on (at 95 % confidence), p90 from 36 on.
- * Of fewer, a percentile is their maximum, whatever it is called.
+ * Below that sample size a percentile is the sample's maximum, whatever it is called.
  */
 export function levelFor(count: number, alpha: number): number | undefined {
   return [0.99, 0.9].find((level) => count >= requestsForTail(level, alpha));
@@ -155,7 +155,7 @@ export function requestsForTail(level: number, alpha: number): number {
   return requestsForQuantileBound(level, 1 - alpha / 2);
 }
 
-/** Of checks that judge a p99: how many `what` bound one. */
+/** For checks that judge a p99: says how many `what` bound one. */
 export function tailSampleSize(
   have: number,
   { alpha, power }: { readonly alpha: number; readonly power: number },

@@ -39,7 +39,7 @@ export function pairArrivals(
 interface LatencyBlocks {
   readonly blocks: readonly TimeBlock[];
   readonly isPaired: boolean;
-  /** Of the side that has fewer. */
+  /** Size of the smaller side. */
   readonly count: number;
 }
 

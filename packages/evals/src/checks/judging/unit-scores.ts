@@ -2,7 +2,7 @@ import type { Observation } from "../observation.js";
 
 interface UnitScores {
   readonly observations: readonly Observation[];
-  /** Of evaluators that were left out. */
+  /** Notes on evaluators that were left out. */
   readonly notes: readonly string[];
 }
 

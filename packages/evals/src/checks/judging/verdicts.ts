@@ -3,7 +3,7 @@ import type { Hypothesis, Verdict } from "../check.js";
 
 /** A hypothesis before the number of its siblings is known. */
 export interface TestedEffect extends Omit<Hypothesis, "verdict"> {
-  /** Of "the effect is within the margin", unadjusted: small where it is beyond. Undefined where it could not be tested. */
+  /** Unadjusted p-value of "the effect is within the margin": small if it is beyond. Undefined if it could not be tested. */
   readonly pValue: number | undefined;
   /** Whether its interval shows that it is within the margin. */
   readonly isWithin: boolean;

@@ -35,7 +35,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Of a call, only what stands within `arguments` is an argument; its name is a value. */
+/** In a call, only what is inside `arguments` is an argument; its name is a value. */
 function paintJson(json: string, at: number, valueRole: TextRole, roles: TextRole[]): void {
   let depth = 0;
   let argumentsDepth = valueRole === "tool_argument" ? Infinity : 0;

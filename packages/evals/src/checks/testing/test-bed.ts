@@ -19,7 +19,7 @@ export const exact: Evaluator = {
   },
 };
 
-/** Of each, the right answer is `rightFor` it. */
+/** Cases whose right answer is `rightFor` the case. */
 export function testCases(count: number): readonly EvalCase[] {
   return Array.from({ length: count }, (_, index) => {
     const id = `case-${index}`;

@@ -17,7 +17,7 @@ interface Mix {
   readonly seconds?: number;
   readonly perMinute?: number;
   readonly burstiness?: number;
-  /** Of prompt lengths. */
+  /** Factor on prompt lengths. */
   readonly times?: number;
   readonly tenants?: readonly [number, number];
 }

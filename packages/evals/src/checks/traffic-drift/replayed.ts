@@ -1,6 +1,6 @@
 import type { Observation } from "../observation.js";
 
-/** Of requests that were sent as a recording says: at its times, under its tenants, with its output lengths. */
+/** Tag of requests sent as recorded: same times, tenants and output lengths. */
 export const replayedTag = "replayed";
 
 /** What a replay has from the recording cannot differ from it, and shows nothing. */

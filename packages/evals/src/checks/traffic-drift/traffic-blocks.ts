@@ -5,7 +5,7 @@ import { byTime } from "../judging/time-blocks.js";
 export interface TrafficBlock {
   readonly durationMs: number;
   readonly count: number;
-  /** Of arrivals in the windows of the stretch: how many windows, sum, and sum of squares. */
+  /** Arrivals per window of the stretch: number of windows, sum, and sum of squares. */
   readonly windows: number;
   readonly counted: number;
   readonly squares: number;

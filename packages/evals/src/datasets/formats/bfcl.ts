@@ -33,7 +33,7 @@ export interface BfclOptions {
  * `ground_truth` with the accepted values of each argument. Irrelevance cases expect no call; relevance cases have no
  * gold. Arguments of Java's and JavaScript's functions are source text, as the leaderboard has them.
  *
- * Of multi-turn cases the first turn is asked and its calls are the gold, in their order. Later turns rest on what the calls
+ * Multi-turn cases ask the first turn, whose calls are the gold, in their order. Later turns rest on what the calls
  * before them gave, which the leaderboard's simulated classes make: where a file in `gold_results` beside the questions has
  * them (`tools/oracle/bfcl-gold-results.py` writes it with the leaderboard's package), each later turn is a case too, after the
  * right calls of the turns before it. Without the file later turns are left out and counted.

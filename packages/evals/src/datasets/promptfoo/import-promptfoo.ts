@@ -17,7 +17,7 @@ export interface PromptfooImport {
   readonly dataset: Dataset;
   /** Each scores only the cases whose test asserts it: those carry its tag. */
   readonly evaluators: readonly EvaluatorSpec[];
-  /** Of evaluators whose assertion has one other than 1, by name. */
+  /** Weights other than 1 that assertions set, by evaluator. */
   readonly weights: Readonly<Record<string, number>>;
   readonly unsupported: readonly UnsupportedAssertion[];
   /** What else is not taken over, or may surprise. */

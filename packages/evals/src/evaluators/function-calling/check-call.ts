@@ -30,11 +30,11 @@ export interface CallError {
 /** How one made call compares with an expected one. Shares are from 0 to 1. */
 export interface CallCheck {
   readonly hasName: boolean;
-  /** Of the parameters that are given or have to be: those that are given and known. */
+  /** Share of the given or required parameters that are given and known. */
   readonly presence: number;
-  /** Of the parameters that are given and known: those of the right type. */
+  /** Share of the given and known parameters that have the right type. */
   readonly types: number;
-  /** Of the parameters that are known, and given or have to be: those with an accepted value. */
+  /** Share of the known parameters, given or required, whose value is accepted. */
   readonly values: number;
   readonly errors: readonly CallError[];
   /** Right without any standardising of strings. */

@@ -10,7 +10,7 @@ const maxCalls = 128;
 export interface CallsCheck {
   readonly numExpected: number;
   readonly numMade: number;
-  /** Of each expected call, in order; undefined where no call was made for it. */
+  /** The call made for each expected call, in order; undefined if there was none. */
   readonly calls: readonly (CallCheck | undefined)[];
   readonly errors: readonly CallError[];
 }

@@ -2,7 +2,7 @@ import { sentencesOf } from "../text/sentences.js";
 
 /** Brackets that can hold citations: at most 40 characters, no nesting. */
 const bracketed = /[[【]([^[\]【】\n]{1,40})[\]】]/g;
-/** Of a list of citations such as `[1, 3-5]`, at most so many are told apart. */
+/** Limit of a range in citations such as `[1, 3-5]`; the rest of a longer one is ignored. */
 const maxRange = 50;
 
 /** Ids of the sources in a context: in brackets, after the word for one, or as an attribute. */

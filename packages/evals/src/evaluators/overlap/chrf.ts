@@ -6,14 +6,14 @@ const characterOrders = 6;
 const beta = 2;
 /** Stands for a precision or recall that has nothing to be computed from. */
 const epsilon = 1e-16;
-/** Of one text: more are not counted, since each comes in six n-grams. */
+/** Limit on one text; the rest is not counted, since each character is in six n-grams. */
 const maxCharacters = 200_000;
 const punctuation = new Set("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~");
 
-/** Of one order: n-grams of the output, of the reference, and of both. */
+/** N-grams of one order: in the output, in the reference, and in both. */
 type OrderCounts = readonly [output: number, reference: number, matched: number];
 
-/** Of each order, characters first. */
+/** Counts for each order, characters first. */
 type ChrfCounts = readonly OrderCounts[];
 
 /** Words with a leading or trailing mark apart from them. */

@@ -24,7 +24,7 @@ export interface RulerOptions {
   readonly tasks?: readonly RulerTaskName[];
   /** Wanted lengths, each with the answer's tokens. */
   readonly lengthsTokens: readonly number[];
-  /** Of each task at each length; the benchmark has 500. */
+  /** Cases of each task at each length; the benchmark has 500. */
   readonly count: number;
   /** Another seed gives other cases. */
   readonly seed: number | string;

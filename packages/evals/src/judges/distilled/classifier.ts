@@ -13,7 +13,7 @@ export const distilledClassifier = z.strictObject({
   imitates: z.string(),
   embeddings: z.strictObject({
     model: z.string().min(1),
-    /** Of one text; each input is embedded by itself. */
+    /** Dimensions of one text's embedding; each input is embedded on its own. */
     dimensions: z.int().min(1).max(65_536),
     /** Default: the judge's server. */
     base_url: z.string().optional(),
@@ -27,11 +27,11 @@ export const distilledClassifier = z.strictObject({
     .array(z.strictObject({ weights: floats, bias: floats }))
     .min(1)
     .max(3),
-  /** Of the logit, so that its sigmoid is the probability of a pass (Platt 1999). */
+  /** Scaling of the logit that makes its sigmoid the probability of a pass (Platt 1999). */
   calibration: z.strictObject({ slope: z.number(), intercept: z.number() }),
   /** Probability of its verdict from which on the classifier decides. */
   certainty: z.number().min(0.5).max(1),
-  /** Of its decisions those that the judge shares, as certified on cases that it had not seen. */
+  /** Agreement of its decisions with the judge, certified on cases that it had not seen. */
   guarantee: z.strictObject({
     agreement: z.number(),
     confidence: z.number(),

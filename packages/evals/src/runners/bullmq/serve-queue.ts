@@ -9,7 +9,7 @@ export interface ServeQueueOptions extends Omit<BullMqWorkerOptions, "table" | "
   readonly modules?: readonly string[];
   /** That compute scores. */
   readonly threads?: number;
-  /** Told when jobs are taken. */
+  /** Called when jobs are taken. */
   readonly onReady?: () => void;
 }
 

@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { BatchCluster, JobStatus } from "../batch-jobs/batch-cluster.js";
 
 export interface RayClusterOptions {
-  /** Of the head's dashboard, such as `http://127.0.0.1:8265`. */
+  /** URL of the head's dashboard, such as `http://127.0.0.1:8265`. */
   readonly dashboardUrl: string;
   /** Sent with every request, such as what a proxy wants. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -12,7 +12,7 @@ export interface RayClusterOptions {
   readonly cpusPerJob?: number;
   /** Ray's `runtime_env`. */
   readonly runtimeEnvironment?: Readonly<Record<string, unknown>>;
-  /** Of a request. Default 30,000. */
+  /** Limit on a request. Default 30,000. */
   readonly timeoutMs?: number;
 }
 

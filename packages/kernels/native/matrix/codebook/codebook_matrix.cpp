@@ -74,7 +74,7 @@ CodebookMatrix::CodebookMatrix(const SourceStack& stack, ThreadPool& pool)
 }
 
 void CodebookMatrix::round_table() {
-    // Of factors between one and two, the one at which the entries lose least. FP4's thirds lose nothing at 3 / 2.
+    // Tries factors between one and two and keeps the one at which the entries lose least. FP4's thirds lose nothing at 3 / 2.
     constexpr int kFactors = 64;
     double least = INFINITY;
     for (int k = 0; k < kFactors; ++k) {

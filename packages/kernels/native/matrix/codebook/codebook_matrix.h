@@ -40,7 +40,7 @@ private:
     int64_t element_bytes() const { return kernels_.pairs ? 2 : 4; }
     int64_t pair_bytes() const { return codebook_pair_bytes(type_ == WeightType::table4); }
     uint8_t* codes(int64_t panel) const { return codes_.data() + panel * pairs() * pair_bytes(); }
-    /// Of one panel: [group][16 scales], where weights are decoded [group][16 scales, 16 zeros]. Panels beyond the first scale_rows
+    /// Scales of one panel: [group][16 scales], where weights are decoded [group][16 scales, 16 zeros]. Panels beyond the first scale_rows
     /// share those of others.
     float* meta(int64_t panel) const {
         return reinterpret_cast<float*>(meta_.data()) + panel % meta_panels_ * groups() * group_floats();

@@ -17,9 +17,9 @@ class FloatMatrix final : public Matrix {
 public:
     /// Repacks in parallel; throws as Matrix::pack does.
     FloatMatrix(const SourceStack& stack, ThreadPool& pool);
-    /// Of panels already packed.
+    /// Takes panels that are already packed.
     FloatMatrix(WeightType type, int64_t rows, int64_t cols, AlignedMemory packed);
-    /// Of none: products are those of weights in place until pack_more has packed them.
+    /// Starts without panels: products use the weights in place until pack_more has packed them.
     explicit FloatMatrix(std::unique_ptr<const InPlaceMatrix> in_place);
     ~FloatMatrix() override;
 

@@ -50,7 +50,7 @@ private:
     /// A block of columns of neighbouring panels of a tile.
     struct PanelBlocks {
         const uint8_t* const* panels;
-        /// Of the tile's panels.
+        /// First of the tile's panels.
         int64_t first;
         int64_t count;
         int64_t block;

@@ -55,7 +55,7 @@ struct Blocks<WeightType::q4_1> : BlockBytes<WeightType::q4_1> {
     static inline Bytes16 pairs(const uint8_t* row, int64_t g) { return load_as<Bytes16>(row + g * kBytes + 4); }
 };
 
-/// Of 32 bits, two vectors.
+/// Spreads 32 bits over two vectors.
 static inline ColumnBits spread_word(const uint8_t* from) {
     uint32_t bits;
     std::memcpy(&bits, from, sizeof bits);

@@ -141,7 +141,7 @@ static inline constexpr int64_t stretch_groups(Scaling scaling) {
 /// reads side by side from several places arrives slower than it is used. For each stretch: the codes of each group, first
 /// panel, second panel; then the first panel's meta, the second's. Or all groups' codes, then the first panel's meta, the second's.
 struct PanelView {
-    /// Of the first group; the others' by code_offset.
+    /// Codes of the first group; code_offset finds the others.
     const uint8_t* codes;
     /// The first unit; the others' by meta_offset.
     const uint8_t* meta;

@@ -27,7 +27,7 @@ struct QuantisedPanels {
     size_t bytes() const { return static_cast<size_t>(pairs() * pair_bytes); }
     const uint8_t* pair(int64_t index) const { return memory.data() + index * pair_bytes; }
     PanelView panel(int64_t index) const { return panel_of(pair(index / kPairPanels), index % kPairPanels); }
-    /// Of a pair that lies anywhere.
+    /// View of a panel at any address.
     PanelView panel_of(const uint8_t* start, int64_t place) const {
         return {start + place * group_code_bytes(traits().bits),
                 start + first_meta_offset(traits(), place, groups(), groups_per_scale), groups_per_scale};
@@ -42,7 +42,7 @@ class QuantisedPacker;
 /// Packed panels. Those not packed yet are packed from their sources whenever they are multiplied, into scratch that stays in cache.
 class QuantisedMatrix final : public Matrix {
 public:
-    /// Of panels already packed.
+    /// Takes panels that are already packed.
     explicit QuantisedMatrix(QuantisedPanels panels);
     /// Without any.
     explicit QuantisedMatrix(std::unique_ptr<const QuantisedPacker> packer);

@@ -18,7 +18,7 @@ struct PanelJob {
 
     uint8_t* codes(int64_t group) const { return const_cast<uint8_t*>(place.codes) + code_offset(format, group); }
     int64_t meta_groups() const { return groups_per_meta(format.scaling, place.groups_per_scale); }
-    /// Of the group, or of the super-block or scale that begins with it.
+    /// Metadata of the group, or of the super-block or scale that begins with it.
     uint8_t* meta(int64_t group) const { return const_cast<uint8_t*>(place.meta) + meta_offset(format, group / meta_groups()); }
 };
 
@@ -114,7 +114,7 @@ struct Meta {
     static constexpr bool kHasHalves = !kHasFloats && kScaling != Scaling::exponents;
     using Check = std::conditional_t<kHasFloats, NonFiniteF32, std::conditional_t<kHasHalves, NonFiniteF16, LargeExponents>>;
 
-    /// Of group g, or of the super-block or scale that begins with it. See Scaling for the layouts.
+    /// Packs group g, or the super-block or scale that begins with it. See Scaling for the layouts.
     static void pack(const PanelJob& job, int64_t g, Check& check) {
         uint8_t* out = job.meta(g);
         const int64_t block = g / groups_per_meta(kScaling, 1) * Block::kBytes;

@@ -8,7 +8,7 @@
 namespace octavo {
 namespace {
 
-/// Of kFormats[Id].
+/// Reads panels of the format kFormats[Id].
 template <int Id>
 struct Panel {
     static constexpr Format kFormat = kFormats[Id];
@@ -18,7 +18,7 @@ struct Panel {
     static constexpr int kScales = scales_per_group(kCorrection);
     static constexpr int kCorrections = corrections_per_group(kCorrection);
     static constexpr int kMinima = minima_per_group(kCorrection);
-    /// Of what `load_quad` gives.
+    /// Bits of the values that `load_quad` returns.
     static constexpr int kValueBits = value_bits(kFormat);
     static constexpr int kQuads = 8;
     static constexpr int kQuadsPerScale = kQuads / kScales;

@@ -10,7 +10,7 @@ namespace octavo {
 namespace {
 
 constexpr int64_t tokens_per_store = 64;
-/// Of a row, over a chunk.
+/// Scores of a row over a chunk.
 constexpr int64_t score_bytes = attention_chunk * static_cast<int64_t>(sizeof(float));
 /// Products of query and key elements below which waking the pool costs more than it gives.
 constexpr int64_t worth_sharing = 200000;
@@ -228,7 +228,7 @@ void Attention::attend_unit(const Job& job, const AttentionPlan::Unit& unit, con
         }
     }
     if (tile.num_spans > 1) {
-        // Whoever ends last folds, in the segments' order.
+        // The last thread to finish folds, in the segments' order.
         int32_t& running = running_spans_[static_cast<size_t>(tile.split * job.spec.num_kv_heads + unit.first_head)];
         if (__atomic_sub_fetch(&running, 1, __ATOMIC_ACQ_REL) > 0) return;
         clear_folded();

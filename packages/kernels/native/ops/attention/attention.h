@@ -27,7 +27,7 @@ struct KvShape {
         return dtype == KvDtype::int8 ? elements + block_size * static_cast<int64_t>(sizeof(float)) : elements;
     }
     int64_t block_bytes() const { return num_kv_heads * head_bytes(); }
-    /// Of the keys, or the values, of one layer.
+    /// Size of one layer's keys, or of its values.
     size_t layer_bytes() const { return static_cast<size_t>(num_blocks * block_bytes()); }
 };
 
@@ -78,7 +78,7 @@ private:
 
     ThreadPool& pool_;
     StepLayout step_{};
-    /// Of this step; the rest of the vector keeps its memory for other steps.
+    /// Plans used by this step; the rest of the vector keeps its memory for other steps.
     size_t num_plans_ = 0;
     std::vector<AttentionPlan> plans_;
     std::vector<AlignedMemory> scratch_;

@@ -70,7 +70,7 @@ inline const T* block_at(const AttentionContext& context, const uint8_t* base, i
     return reinterpret_cast<const T*>(base + context.block_table[position / context.block_size] * context.block_bytes);
 }
 
-/// Of what comes next, the position that corresponds to `position`; the same one where the context ends before.
+/// The position to prefetch after `position`; the same one at the end of the context.
 inline int64_t next_position(const HeadContext& context, int64_t position) {
     return position + context.next_offset < context.length ? position + context.next_offset : position;
 }

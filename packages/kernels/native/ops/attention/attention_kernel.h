@@ -6,7 +6,7 @@
 namespace octavo {
 namespace {
 
-/// Of each row of `source`, the bits in `mask` alone.
+/// Each row of `source` with only the bits in `mask`.
 template <typename Source>
 struct Masked {
     static constexpr bool fetches_ahead = false;

@@ -109,7 +109,7 @@ void AttentionPlan::add_tile(const StepLayout& step, size_t first) {
 }
 
 void AttentionPlan::cut_spans(int num_threads) {
-    // Of one segment of one tile and head. Reading it costs about as much as a few rows.
+    // Cost of one segment of one tile and head. Reading it costs about as much as a few rows.
     const auto segment_cost = [](const Tile& tile) { return (tile.num_rows + 8) * attention_segment; };
     const int32_t num_heads = static_cast<int32_t>(cut_.num_kv_heads);
     int64_t total = 0;

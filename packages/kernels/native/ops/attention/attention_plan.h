@@ -54,7 +54,7 @@ public:
         int32_t first_segment;
         int32_t end_segment;
         int32_t num_spans;
-        /// Of a tile in several spans: its number among those, and where its partial results start, in rows.
+        /// Only for a tile in several spans: its number among those, and where its partial results start, in rows.
         int32_t split;
         int64_t first_partial;
     };

@@ -159,7 +159,7 @@ private:
     Ahead ahead_;
 };
 
-/// Of at most `most_rows` rows a head.
+/// Walks at most `most_rows` rows a head.
 template <typename Mode, int R = 1>
 void walk_chunk(const AttentionRows& rows, const AttentionContext& context, int64_t base) {
     if constexpr (Mode::walks && R <= most_rows) {

@@ -79,7 +79,7 @@ constexpr float kPlainValues[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
 constexpr int kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 /// E2M1 (OCP Microscaling Formats, version 1.0), without its sign.
 constexpr float kE2m1Values[8] = {0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f};
-/// Of a weight, or of all of a table's entries, to bf16.
+/// Largest relative error of rounding a weight, or a table's entries, to bf16.
 constexpr double kBf16Rounding = 1.0 / 256;
 
 /// Decoded to floats in order to be multiplied.

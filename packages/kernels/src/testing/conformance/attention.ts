@@ -10,7 +10,7 @@ interface AttentionCase extends AttentionShape {
   readonly dtype: KvDtype;
   readonly blockSize: number;
   readonly lengths: readonly number[];
-  /** Of a row's largest value; default by the cache's type. */
+  /** Tolerance relative to a row's largest value; the default depends on the cache's type. */
   readonly tolerance?: number;
 }
 

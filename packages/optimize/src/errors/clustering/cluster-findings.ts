@@ -8,7 +8,7 @@ import { lexicalDimensions, lexicalVectors, scaledRows, templateOf } from "./lex
 export type EmbedTexts = (texts: readonly string[]) => Promise<readonly (readonly number[])[]>;
 
 export interface FindingCluster {
-  /** Of its kind, its cause and its commonest wording: the same in every order of arrival. */
+  /** Digest of its kind, its cause and its commonest wording: the same in every order of arrival. */
   readonly id: string;
   readonly kind: FindingKind;
   readonly cause: string;

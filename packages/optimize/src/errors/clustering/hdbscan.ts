@@ -68,7 +68,7 @@ function distance({ values, dimensions }: WeightedPoints, first: number, second:
   return Math.sqrt(sum);
 }
 
-/** Of the distances, by Prim's algorithm; edges from the shortest on. */
+/** Minimum spanning tree of the distances, by Prim's algorithm; edges from the shortest on. */
 function spanningTree(points: WeightedPoints): Edge[] {
   const count = points.weights.length;
   const nearest = new Float64Array(count).fill(Infinity);

@@ -36,7 +36,7 @@ const variants: readonly object[] = [
   { decoder_sparse_step: 2, mlp_only_layers: [1], shared_expert_intermediate_size: 48 },
 ];
 
-/** Of models some of whose layers keep a state in place of keys and values. */
+/** Model types in which some layers keep a state instead of keys and values. */
 const recurrentTypes = new Set([
   "qwen3_5_text",
   "qwen3_5_moe_text",

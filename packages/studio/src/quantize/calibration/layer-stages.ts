@@ -30,7 +30,7 @@ interface Slice {
 
 export interface StageLinear {
   readonly weight: MatrixPlan;
-  /** Of its input in the wide buffer. */
+  /** Column of its input in the wide buffer. */
   readonly column: number;
   readonly width: number;
 }

@@ -9,7 +9,7 @@ import { invalidOption } from "../options.js";
 
 /** What a card says of the texts. */
 export interface CalibrationFacts {
-  /** Of the file. */
+  /** Digest of the file. */
   readonly sha256: string;
   readonly sequences: number;
   readonly tokens: number;

@@ -70,7 +70,7 @@ function nearestOf(table: readonly number[], value: number): number {
 
 describe("what is written is what the format defines, read back by the engine", () => {
   test("fp8: each row's largest value is E4M3's largest", async () => {
-    // Of two codes as near, the even one: it comes first.
+    // Between two equally near codes the even one wins: it comes first.
     const codes = [...e4m3Values.keys()].toSorted((a, b) => (a & 1) - (b & 1));
     const table = codes.map((code) => e4m3Values[code]!).filter((value) => !Number.isNaN(value));
     assertGroups(await made({ method: "fp8" }), inputsOf, (row) => {

@@ -9,7 +9,7 @@ import { encodeNf4 } from "./nf4.js";
 
 /** How quantised matrices lie in a safetensors folder. */
 export interface ModuleFormat {
-  /** Of the stored weights, e.g. "int4". */
+  /** Name of the stored type, e.g. "int4". */
   readonly name: string;
   /** Why a matrix of this shape cannot be stored; undefined when it can. */
   problem(rows: number, cols: number): string | undefined;

@@ -21,7 +21,7 @@ interface AffineFit {
 }
 
 const step = 0.1;
-/** Of the group at hand: codes, distances from the lowest value, weights times values, squares. */
+/** Buffers for the current group: codes, distances from the lowest value, weights times values, squares. */
 const codes = new Float64Array(32);
 const distances = new Float64Array(32);
 const products = new Float64Array(32);
@@ -95,7 +95,7 @@ function codeAt(distance: number, inverse: number, most: number): number {
   return code > most ? most : code;
 }
 
-/** Of reading `codes` back. */
+/** Error of reading `codes` back. */
 function errorOf(
   values: Float32Array,
   weights: Float64Array,

@@ -15,7 +15,7 @@ export interface GgufModel {
   readonly layerNames: LayerNames;
   /** Rows of q and k are stored so that rotary pairs are neighbours (LlamaModel.permute). */
   readonly interleavesRotary: boolean;
-  /** Of the inverse rotary frequencies, in tensors of their own. */
+  /** Factors of the inverse rotary frequencies, which are tensors of their own. */
   readonly ropeFactors: RopeFactors;
 }
 

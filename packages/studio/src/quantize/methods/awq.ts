@@ -165,7 +165,7 @@ function shrunkGaps(
   return gaps;
 }
 
-/** Of each column of `[n, width]`. */
+/** Sums over each column of `[n, width]`. */
 function sumOfSquares(matrix: Float32Array, width: number): Float64Array {
   const sums = new Float64Array(width);
   for (let start = 0; start < matrix.length; start += width) {

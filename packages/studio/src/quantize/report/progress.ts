@@ -4,7 +4,7 @@ export interface QuantizeProgress {
   readonly unit: string;
   readonly doneUnits: number;
   readonly totalUnits: number;
-  /** Of all work, from 0 to 1. */
+  /** Share of all work that is done, from 0 to 1. */
   readonly share: number;
   readonly elapsedMs: number;
   /** undefined until something has been done in this run. */

@@ -13,7 +13,7 @@ const fixture = (name: string): string =>
 export const calibrationFile = fixture("calibration.jsonl");
 const heldOutFile = fixture("held-out.jsonl");
 
-/** Of the held-out conversations and of their positions: each costs a softmax over the vocabulary, and what is kept of it. */
+/** Takes every fourth held-out conversation and position: each costs a softmax over the vocabulary, and memory for the result. */
 const everyConversation = 4;
 const everyPosition = 4;
 

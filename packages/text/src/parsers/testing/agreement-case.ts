@@ -3,7 +3,7 @@ import type { NamedCall } from "./agreement-writers.js";
 /** An output and what vLLM 0.33 makes of it; where `differs` says why, what is made of it here instead. */
 export interface AgreementCase {
   readonly title: string;
-  /** Of calls; empty without one. */
+  /** Parser of the calls; empty if there is none. */
   readonly parser: string;
   readonly reasoning?: string;
   readonly prompt?: "open" | "closed";

@@ -291,7 +291,7 @@ const hyV4: readonly AgreementRow[] = [
   ],
 ];
 
-/** Of formats in blocks, channels and elements of their own, by parser. */
+/** Formats with blocks, channels and elements of their own, by parser. */
 export const channelAgreement: Readonly<Record<string, readonly AgreementRow[]>> = {
   dots,
   minicpm5,

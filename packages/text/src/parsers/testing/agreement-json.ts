@@ -206,7 +206,7 @@ const gigachat3: readonly AgreementRow[] = [
   ["the end of the text", `Wait.<|function_call|>${weatherJson("Oslo")}</s>`, [city("Oslo")], "Wait."],
 ];
 
-/** Of formats that write calls as JSON objects, by parser. */
+/** Formats that write calls as JSON objects, by parser. */
 export const jsonAgreement: Readonly<Record<string, readonly AgreementRow[]>> = {
   llama3_json: llama,
   hermes,

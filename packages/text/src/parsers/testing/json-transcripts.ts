@@ -1,6 +1,6 @@
 import { type Transcript, weather } from "./transcript.js";
 
-/** Of formats that write calls as JSON objects in tags or alone. */
+/** Formats that write calls as JSON objects, in tags or alone. */
 export const jsonTranscripts: readonly Transcript[] = [
   // hermes
   {

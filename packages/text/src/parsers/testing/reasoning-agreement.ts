@@ -6,7 +6,7 @@ const trims = "white space around reasoning is dropped";
 const waits =
   "without a start tag in prompt or answer, text is content: models that do not reason are read too";
 
-/** Of parsers whose answers begin inside reasoning. */
+/** Parsers whose answers begin inside reasoning. */
 const open = (start: string, end: string): readonly Row[] => [
   [`Hm${end}Hello`, "Hm", "Hello"],
   [`Hm${end}`, "Hm", ""],
@@ -20,7 +20,7 @@ const open = (start: string, end: string): readonly Row[] => [
   [`\n${start}Hm${end}\nHello`, "Hm", "Hello", trims],
 ];
 
-/** Of parsers that read a start tag. */
+/** Parsers that read a start tag. */
 const tagged = (start: string, end: string): readonly Row[] => [
   [`${start}Hm${end}Hello`, "Hm", "Hello"],
   [`${start}Hm${end}`, "Hm", ""],

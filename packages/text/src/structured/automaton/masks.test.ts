@@ -154,7 +154,7 @@ describe("a matcher", () => {
       for (const byte of Buffer.from(spec.kind === "choice" ? "name " : '"nam'))
         if (!beside.accept(byte)) break;
       for (const parts = warmed.warm(); parts.next().done !== true; numParts += 1) {
-        // Whoever is ahead already shares the store, not the place in the walk.
+        // The walk that is ahead shares the store, not the position in the walk.
         allowedTokens(beside, vocabulary);
         beside.rollback(1);
       }

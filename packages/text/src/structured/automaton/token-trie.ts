@@ -25,7 +25,7 @@ export function sortTokens(tokens: readonly TokenText[]): readonly TokenText[] {
   return tokens.toSorted((a, b) => (a.text < b.text ? -1 : a.text > b.text ? 1 : a.id - b.id));
 }
 
-/** Of sorted tokens that have bytes. */
+/** Builds the trie of sorted tokens that have bytes. */
 export function buildTokenTrie(sorted: readonly TokenText[]): TokenTrie {
   let numNodes = 1;
   let previous = "";

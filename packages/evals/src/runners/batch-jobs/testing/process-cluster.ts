@@ -7,7 +7,7 @@ export class ProcessCluster implements BatchCluster {
   readonly name = "processes";
   readonly jobs = new Map<string, ChildProcess>();
   readonly #stopped = new Set<string>();
-  /** Told of each job that is submitted. */
+  /** Called with each submitted job. */
   onSubmit: (jobId: string, job: ChildProcess) => void = () => undefined;
 
   async submit(jobId: string, [command = "", ...rest]: readonly string[]): Promise<void> {
