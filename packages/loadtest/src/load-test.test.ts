@@ -130,7 +130,7 @@ test("a closed loop never has more requests in flight than clients", async () =>
   });
 });
 
-test("failures are told apart and never counted as answers", async () => {
+test("failures are distinguished and never counted as answers", async () => {
   const mixed: Answer = ({ count }, response) => {
     const kind = count <= 2 ? "ok" : ["ok", "429", "500", "cut", "event", "reset"][count % 6];
     if (kind === "429" || kind === "500") response.writeHead(Number(kind)).end('{"error":{"message":"no"}}');

@@ -144,7 +144,7 @@ export interface OptimizeSurroundings {
   readonly folder: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
-  /** Makes a target of a model that is loaded in this process; whoever gives it disposes of it. */
+  /** Makes a target of a model that is loaded in this process; its giver disposes of it. */
   readonly load: (name: string, model: string, parameters: TunedModelConfig) => Promise<Target>;
 }
 

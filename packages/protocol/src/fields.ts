@@ -265,9 +265,7 @@ export const deliveryFields = {
   return_token_offsets: withoutEffect(),
   return_mm_kwargs: withoutEffect(),
   repetition_detection: unsupported("repetition detection is not supported"),
-  thinking_token_budget: unsupported(
-    "completions have no reasoning that is told apart; use chat completions",
-  ),
+  thinking_token_budget: unsupported("completions do not separate reasoning; use chat completions"),
   prompt_embeds: unsupported("prompt embeddings are not accepted; send text or token ids"),
 } as const;
 

@@ -5,7 +5,7 @@ const tokens = z.int().nonnegative();
 
 /**
  * What one request took, as a line of a metering log. The names are those that gateways and guides of self-hosted
- * inference tag requests with, so the first six alone make a valid record, whoever wrote it.
+ * inference tag requests with, so the first six alone make a valid record, whatever wrote it.
  */
 export const meteringRecord = z.object({
   kind: z.literal("request").optional(),

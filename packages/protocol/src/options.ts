@@ -31,7 +31,7 @@ export interface RowDetails<T> {
   readonly group?: string;
 }
 
-/** One option, whoever takes it: a library call, a server, a command. Flags, help, checks, defaults and documents derive from it. */
+/** One option, wherever it is taken: a library call, a server, a command. Flags, help, checks, defaults and documents derive from it. */
 export interface OptionRow<T = unknown> extends RowDetails<T> {
   readonly type: OptionType<T>;
   /**

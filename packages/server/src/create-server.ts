@@ -176,7 +176,7 @@ function allowFaults(model: LanguageModel, log: Logger): void {
     throw new OctavoError("invalid_option", message, { param: "enableFaultInjection" });
   }
   log.warn(
-    "fault injection is enabled: whoever may send requests can slow this server down; not for production",
+    "fault injection is enabled: anyone who may send requests can slow this server down; not for production",
   );
 }
 

@@ -212,7 +212,7 @@ const chunk = (delta: object, finish: string | null = null): object => ({
   choices: [{ index: 0, delta, finish_reason: finish }],
 });
 
-test("reasoning, text and several calls are told apart in order", async () => {
+test("reasoning, text and several calls are separated, in order", async () => {
   const call = (index: number, part: object): object => ({ tool_calls: [{ index, ...part }] });
   const provider = scripted(
     chunk({ role: "assistant" }),

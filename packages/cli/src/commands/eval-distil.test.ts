@@ -115,7 +115,7 @@ test("verdicts of one label are refused, and too few cases are not certified", a
   assert.equal(oneSided.code, 5);
   assert.match(
     oneSided.err,
-    /the judge passed all \d+ cases: there is nothing to tell apart; add cases that fail/,
+    /the judge passed all \d+ cases: there is nothing to learn; add cases that fail/,
   );
   const few = await runOctavo(["eval", "distil", await cases("few.jsonl", 100), ...judge]);
   assert.equal(few.code, 3);

@@ -114,7 +114,7 @@ let serverModules: Promise<typeof import("@octavo/server")> | undefined;
 /** Some two hundred modules that nothing needs before the model is there: imported while the kernels' threads pack its weights. */
 function readServer(): Promise<typeof import("@octavo/server")> {
   serverModules ??= import("@octavo/server");
-  // A failure reaches whoever awaits it.
+  // A failure reaches the code that awaits it.
   serverModules.catch(() => undefined);
   return serverModules;
 }

@@ -109,7 +109,7 @@ describe("Generation", () => {
     assert.deepEqual(await stream.next(), { done: true, value: undefined });
   });
 
-  test("passes a failure to the reader and to whoever awaits", async () => {
+  test("passes a failure to the reader and to the awaiting caller", async () => {
     const failure = new OctavoError("engine_failed", "gone");
     const { generation } = generationOf([delta(0, "a", 5), failure]);
     await assert.rejects(async () => {

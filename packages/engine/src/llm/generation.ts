@@ -120,7 +120,7 @@ export class Generation implements AsyncIterable<GenerationDelta>, PromiseLike<G
       const stream = this.#run();
       while ((await stream.next()).done !== true);
     } catch {
-      // The outcome carries the error to whoever awaits it.
+      // The outcome carries the error to the awaiting caller.
     }
   }
 

@@ -74,7 +74,7 @@ export async function loadAdapters(
   });
   try {
     for (const spec of loraModules) await adapters.load(spec, { isKept: true, ...given({ signal }) });
-    // Adapters loaded later are looked up anew.
+    // Adapters loaded later are looked up again.
     paths.clear();
     return adapters;
   } catch (error) {

@@ -56,7 +56,7 @@ describe("a mapped file that is truncated while serving", () => {
     if (status === 74) assert.match(stderr, /^octavo: \S+\.safetensors was truncated/m);
   });
 
-  test("is told apart from any other SIGBUS", () => {
+  test("is distinguished from any other SIGBUS", () => {
     const { status, signal } = serve({
       model: embedded,
       weightCache: "off",

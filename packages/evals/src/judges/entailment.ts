@@ -9,7 +9,7 @@ import { showTexts } from "./sample-texts.js";
 const labels = ["entailed", "contradicted", "unknown"] as const;
 
 const criterion = `To decide: does the context entail the claim, as in natural language inference?
-entailed: whoever takes the context to be true must take the whole claim to be true.
+entailed: if the context is true, the whole claim must be true.
 contradicted: the claim cannot be true where the context is.
 unknown: the context neither entails nor contradicts all of the claim. What is true in the world but not said in the context is unknown.`;
 

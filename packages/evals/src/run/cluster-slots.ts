@@ -1,6 +1,6 @@
 import type { EvalCase } from "../cases/eval-case.js";
 
-/** Clusters that are told apart. */
+/** Most clusters; further ones are merged. */
 export const maxSlots = 512;
 
 /**

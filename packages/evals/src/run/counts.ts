@@ -1,6 +1,6 @@
 import type { Counted } from "./summary.js";
 
-/** Names that are told apart; further ones are counted together. */
+/** Most names; further ones are counted together. */
 const maxNames = 64;
 const others = "others";
 

@@ -192,7 +192,7 @@ test("the mean's interval covers the truth about as often as it says", async () 
   assert.ok(numCovered >= 48 && numCovered <= 60, `${numCovered} of 60 intervals of 90 % cover`);
 });
 
-test("more cases than clusters are told apart, and more tags, stay bounded and counted", async () => {
+test("more cases than clusters, and more tags than names, stay bounded and counted", async () => {
   const samples = function* () {
     for (let index = 0; index < 5000; index++) {
       yield sampleOf({ output: String(index), case: { id: `case-${index}`, tags: [`tag-${index}`] } });

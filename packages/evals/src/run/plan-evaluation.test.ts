@@ -22,7 +22,7 @@ checks: {jitter: {}}`,
   return (await planEvaluation(config, surroundings)).warnings;
 }
 
-test("models that judge their own answers are warned of, whoever names them", async () => {
+test("a model that judges its own answers is warned of, however it is named", async () => {
   assert.deepEqual(await warningsOf("other", "[groundedness]"), []);
   assert.match((await warningsOf("small", "[groundedness]")).join(), /small judges its own answers/);
   const own = await warningsOf(

@@ -34,7 +34,7 @@ export class ContentKeys {
 function contentOf(answer: Answer | undefined): unknown {
   if (answer === undefined) return null;
   const { model, text, reasoning, toolCalls, failure } = answer;
-  // ids of calls are made up anew for each answer
+  // call ids are generated for each answer
   const calls = toolCalls.map((call) => [call.name, call.arguments]);
   return [model ?? null, text, reasoning ?? null, calls, failure?.code ?? null];
 }

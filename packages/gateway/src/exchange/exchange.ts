@@ -49,7 +49,7 @@ export interface Exchange {
   caller: GatewayCaller;
   /** Milliseconds since the exchange arrived. */
   elapsedMs(): number;
-  /** Bytes of the request: an upper bound of its text's tokens, so that whoever reserves by it never reserves too little. */
+  /** Bytes of the request: an upper bound of its text's tokens, so that a reservation by it is never too small. */
   promptTokensAtMost(): number;
   /** The highest price per token among the targets that may answer; undefined where none has a price. */
   highestPrice(): ModelPrice | undefined;

@@ -35,7 +35,7 @@ export class LiveExchange implements Exchange {
   body!: RequestBody;
   /** Router of the configuration that the exchange began with; set with the body. */
   router!: TargetRouter;
-  /** On `performance.now()`'s clock; whoever sweeps over exchanges ends it then. */
+  /** On `performance.now()`'s clock; the sweep over exchanges ends it then. */
   dueMs = Number.POSITIVE_INFINITY;
   /** On `performance.now()`'s clock. */
   readonly arrivedMs = performance.now();

@@ -272,7 +272,7 @@ describe("OpenAI's format", () => {
     );
   });
 
-  it("is written anew where another field could be taken for the model's name", () => {
+  it("is rewritten where another field could be taken for the model's name", () => {
     for (const text of [
       '{"metadata":{"model":"alias"},"model":"alias"}',
       '{"messages":[{"role":"user","content":"\\"model\\":\\"alias\\""}],"model":"alias"}',

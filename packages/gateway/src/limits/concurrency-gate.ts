@@ -13,7 +13,7 @@ interface Pool {
   asking: Promise<void> | undefined;
 }
 
-/** Calls at the same time, per pool, over all instances. Places that an instance held lately are used without asking. */
+/** Calls at the same time, per pool, over all instances. Slots that an instance held recently are reused without asking. */
 export class ConcurrencyGate {
   readonly #store: SharedStore;
   readonly #owner: string;

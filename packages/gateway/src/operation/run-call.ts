@@ -23,7 +23,7 @@ export interface CallEnvironment {
 }
 
 /**
- * One exchange from its first stage to its answer. `hooks` fills as stages run, so that whoever settles the exchange finds
+ * One exchange from its first stage to its answer. `hooks` fills as stages run, so that the code that settles the exchange finds
  * those of an exchange that failed half-way too. Resolves with the answer where a stage collects it.
  */
 export async function runCall(

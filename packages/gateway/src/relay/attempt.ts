@@ -90,7 +90,7 @@ export class TargetAttempt implements DrainableCall {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    // whoever does not wait for it does not want its failure
+    // nobody waits for it, so nobody handles its failure
     this.ready.catch(() => undefined);
     const wire = target.family.request(call);
     const sent = target.headersFor(wire, options.nowMs());
@@ -311,7 +311,7 @@ export class TargetAttempt implements DrainableCall {
   }
 }
 
-/** Statuses that say the request is wrong, whoever would answer it. */
+/** Statuses that say the request is wrong, whatever the target. */
 const clientsFault: ReadonlySet<number> = new Set([400, 409, 413, 415, 422]);
 
 function interrupted(cause: OctavoError): OctavoError {

@@ -12,7 +12,7 @@ const carriageReturn = 13;
 /**
  * Cuts a stream into events and keeps each one's text as it was sent. Streams whose lines end in a line feed alone, as those
  * of all servers here do, are cut where two of them meet; a stream with a carriage return is decoded by the standard's rules
- * and written anew.
+ * and rewritten.
  */
 export class SseSplitter {
   readonly #maxEventBytes: number;

@@ -56,7 +56,7 @@ describe("the plan of a call", () => {
     );
   });
 
-  it("prefers the measured latency, and measures who has none, one call at a time", () => {
+  it("prefers the measured latency, and measures targets without one, one call at a time", () => {
     const states = [
       state("slow", { firstByteMs: 200 }),
       state("quick", { firstByteMs: 50 }),

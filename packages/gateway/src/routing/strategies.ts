@@ -38,7 +38,7 @@ export const strategies = {
     const first = states.length === 0 ? 0 : turn % states.length;
     return [...states.slice(first), ...states.slice(0, first)];
   },
-  /** By the measured percentile; who has not been measured comes first once, then waits for its measurement. */
+  /** By the measured percentile; an unmeasured target comes first once, then waits for its measurement. */
   least_latency: (states, input) =>
     byLeast(states, input, ({ firstByteMs, outstanding }) =>
       firstByteMs === undefined ? (outstanding === 0 ? -1 : Number.MAX_VALUE) : firstByteMs,

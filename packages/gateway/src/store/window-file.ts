@@ -6,7 +6,7 @@ interface WindowState {
   readonly endsAtMs: number;
 }
 
-/** Lines after which the file is written anew with what still counts. */
+/** Lines after which the file is rewritten with what still counts. */
 const linesBeforeRewrite = 50_000;
 /** Windows are kept a while after their end, for what is given back late. */
 const keptAfterEndMs = 3_600_000;

@@ -54,7 +54,7 @@ describe("a circuit breaker", () => {
     breaker.succeed(1200);
     assert.equal(breaker.state(1200), "closed");
     failing(breaker, 1200, 2);
-    assert.equal(breaker.state(1200), "closed", "it begins anew");
+    assert.equal(breaker.state(1200), "closed", "it starts over");
   });
 
   it("never lets two probes run at once, whatever happens", () => {

@@ -94,7 +94,7 @@ describe("choice of kernels", () => {
     });
   });
 
-  test("measured once: what the cache says is what later processes run on, and damaged caches are measured anew", () => {
+  test("measured once: later processes run on what the cache says, and a damaged cache is measured again", () => {
     const folder = mkdtempSync(join(tmpdir(), "octavo-kernel-times-"));
     try {
       const env = { XDG_CACHE_HOME: folder };

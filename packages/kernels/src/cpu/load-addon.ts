@@ -40,7 +40,7 @@ function loadInstalled(): NativeAddon {
   );
 }
 
-/** The file of the kernels that run: other builds are measured anew. */
+/** The file of the kernels that run: other builds are measured again. */
 export function loadedAddonPath(): string {
   return loadedPath ?? builtAddon;
 }

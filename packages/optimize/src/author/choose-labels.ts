@@ -42,7 +42,7 @@ export function chooseForLabels(
     .toSorted((a, b) => worth(b) - worth(a))
     .slice(0, count - numRandom)
     .map(({ caseId }) => ({ caseId, chosen: "hard" as const }));
-  // mixed, so that whoever labels does not know which is which
+  // mixed, so that the labeller does not know which is which
   return random.shuffle([...byChance, ...hard]);
 }
 

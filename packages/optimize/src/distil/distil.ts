@@ -138,7 +138,7 @@ function refuseUnlearnable(rows: readonly JudgedVector[], { embeddings, inputs }
   const numFailed = rows.length - numPassed;
   if (numPassed === 0 || numFailed === 0)
     refuse(
-      `the judge ${numPassed === 0 ? "failed" : "passed"} all ${rows.length} cases: there is nothing to tell apart; add cases that ${numPassed === 0 ? "pass" : "fail"}`,
+      `the judge ${numPassed === 0 ? "failed" : "passed"} all ${rows.length} cases: there is nothing to learn; add cases that ${numPassed === 0 ? "pass" : "fail"}`,
     );
   if (Math.min(numPassed, numFailed) < fewestOfLabel)
     refuse(

@@ -15,7 +15,7 @@ const promptWizardOptions = z.strictObject({
   /** Rounds in which instruction and examples are refined in turn. */
   iterations: z.int().min(0).max(100).default(2),
   examples: z.int().min(0).max(64).default(5),
-  /** Examples are written anew against their critique; else they are training cases as they stand. */
+  /** Examples are rewritten against their critique; otherwise they are training cases as they are. */
   synthetic_examples: z.boolean().default(true),
   /** A chain of reasoning before each example's output. */
   reasoning: z.boolean().default(true),
@@ -71,7 +71,7 @@ export const promptWizard = defineOptimizer({
   },
 });
 
-/** Mutations by thinking styles meet one batch; the best of them is criticised by what it gets wrong, and written anew. */
+/** Mutations by thinking styles meet one batch; the best of them is criticised by what it gets wrong, and rewritten. */
 async function refineText(
   search: Search,
   candidate: Candidate,
@@ -100,7 +100,7 @@ async function refineText(
     "critique",
   );
   if (critique === undefined) return top;
-  const question = `${partText(top, part)}\n\n${material("Critique", critique)}\n\nWith it these cases went wrong:\n\n${shown}\n\nWrite the text anew so that the critique no longer holds.`;
+  const question = `${partText(top, part)}\n\n${material("Critique", critique)}\n\nWith it these cases went wrong:\n\n${shown}\n\nRewrite the text so that the critique no longer holds.`;
   const [refined] = await search.rewritten(top, part, question);
   if (refined === undefined) return top;
   const [scored = []] = await search.score([refined], cases);
@@ -115,7 +115,7 @@ async function chooseExamples(search: Search, candidate: Candidate, count: numbe
   return shotsOf(order.map((at) => cases[at]!)).slice(0, count);
 }
 
-/** Examples written anew after their critique. Those that come back unreadable stay as they were. */
+/** Examples rewritten after their critique. Those that come back unreadable stay as they were. */
 async function refineExamples(
   search: Search,
   candidate: Candidate,

@@ -61,8 +61,8 @@ class Shelf {
 }
 
 /**
- * Responses by owner and id, in memory. Beyond its share an owner loses its own oldest ones. Beyond the total, who has the most
- * loses its oldest ones: nobody who has no more than the total divided by the number of owners loses any to others.
+ * Responses by owner and id, in memory. Beyond its share an owner loses its own oldest ones. Beyond the total, the owner with the most
+ * loses its oldest ones: an owner with no more than the total divided by the number of owners loses none to others.
  */
 export class ResponseStore {
   readonly #limits: ResponseStoreLimits;

@@ -190,7 +190,7 @@ describe("tool_choice", () => {
     );
   });
 
-  it("holds strict tools to their schemas in every format, whoever chooses", async () => {
+  it("holds strict tools to their schemas in every format and for every tool choice", async () => {
     const strict = transcriptTools.map((tool) => ({ ...tool, function: { ...tool.function, strict: true } }));
     for (const { name: toolCallParser, layout } of toolFormats) {
       if (layout === undefined) continue;

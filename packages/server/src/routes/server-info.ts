@@ -5,7 +5,7 @@ import type { Service } from "../service.js";
 import { serverVersion } from "../version.js";
 
 /**
- * What this server is, for whoever compares several that should be alike: artifact, kernel path, settings that change answers or
+ * What this server is, for comparing several that should be alike: artifact, kernel path, settings that change answers or
  * speed, and its clocks.
  */
 export async function handleServerInfo(service: Service, { response }: RequestContext): Promise<void> {

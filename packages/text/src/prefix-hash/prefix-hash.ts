@@ -54,7 +54,7 @@ export class PrefixHasher {
 }
 
 interface PrefixBlockOptions {
-  /** Tokens per block; whoever compares hashes must cut the same blocks. */
+  /** Tokens per block; hashes are comparable only for the same block size. */
   readonly blockSize: number;
   /** Keeps prefixes apart that must not be shared, such as those of two tenants (`cache_salt`). */
   readonly salt?: string | undefined;

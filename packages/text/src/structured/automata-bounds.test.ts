@@ -60,7 +60,7 @@ describe("automata of a grammar", () => {
     assert.ok(classes.count < 200, `${classes.count} classes`);
   });
 
-  it("multiples beyond the whole numbers that doubles tell apart are refused, not counted", () => {
+  it("multiples beyond the whole numbers that doubles represent exactly are refused, not counted", () => {
     const schema = { type: "number", multipleOf: 3.3, minimum: 1e300, maximum: 1e300 };
     assert.throws(() => statesOf(schema), { code: "invalid_request", message: /No text can satisfy/ });
   });

@@ -11,7 +11,7 @@ interface Amounts {
 
 /**
  * Which of `entries`, least recently used first, have to go: a tenant's own beyond their number; and beyond the memory for all
- * those of whoever takes the most, so that nobody who has no more than an equal share loses any to others. `current` stays.
+ * those of the tenant that takes the most, so that a tenant with no more than an equal share loses none to others. `current` stays.
  */
 export function entriesToDrop<Entry extends Held>(
   entries: Iterable<Entry>,

@@ -40,7 +40,7 @@ export interface OtlpExporterOptions {
 const encodeSlice = 64;
 
 /**
- * Sends spans to an OpenTelemetry collector, one batch at a time. Whoever adds spans is never slowed by a collector that
+ * Sends spans to an OpenTelemetry collector, one batch at a time. Adding a span is never slowed by a collector that
  * is down, slow or refuses: what waits is bounded, what is dropped is counted, and no timer keeps a process alive.
  */
 export class OtlpExporter implements SpanSink {

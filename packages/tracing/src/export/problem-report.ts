@@ -1,6 +1,6 @@
 const everyMs = 60_000;
 
-/** Says what is wrong with where records go, at most once a minute; what is wrong in between is only counted, by whoever sends. */
+/** Says what is wrong with where records go, at most once a minute; what is wrong in between is only counted, by the sender. */
 export class ProblemReport {
   readonly #what: string;
   readonly #onProblem: ((message: string) => void) | undefined;

@@ -14,7 +14,7 @@ export interface SinkCounts {
   readonly delivered: number;
   /** The buffer was full. */
   readonly droppedFull: number;
-  /** Refused by whoever was to take them, or given up after retries. */
+  /** Refused by their receiver, or given up after retries. */
   readonly droppedFailed: number;
   readonly waiting: number;
 }

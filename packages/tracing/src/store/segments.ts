@@ -43,8 +43,8 @@ export async function listSegments(folder: string): Promise<readonly Segment[]> 
 }
 
 /**
- * Whether whoever began the segment may still write to it. Of other machines nobody here can tell. A process of our own number that
- * began it before we did is an earlier one: in a container that is started again, numbers and names come again.
+ * Whether the process that began the segment may still write to it; true if it ran on another machine, since this one cannot tell. A
+ * process with our id that began it before we started is an earlier one: a restarted container reuses process ids and host names.
  */
 export function mayBeWritten({ isParquet, pid, host, startMs }: Segment): boolean {
   if (isParquet) return false;

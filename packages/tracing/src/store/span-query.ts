@@ -203,7 +203,7 @@ export class SpanQuery implements Disposable {
     this.#connection.closeSync();
   }
 
-  /** The segments are looked up anew; one that became Parquet in between is looked up once more. */
+  /** The segments are looked up again; one that became Parquet in between is looked up once more. */
   async #select(query: string, kind: "SELECT" | "COPY" = "SELECT"): Promise<readonly Row[]> {
     for (let attempt = 1; ; attempt++) {
       const spans = `WITH spans AS (${spansOf(await listSegments(this.#folder))})`;

@@ -118,7 +118,7 @@ export class SpanStore implements SpanSink {
     await within(deadlineMs, this.#write());
   }
 
-  /** What was being turned into Parquet and is not done by the deadline is done by whoever opens the store next. */
+  /** What was being turned into Parquet and is not done by the deadline is done by the next process that opens the store. */
   async close(deadlineMs: number): Promise<void> {
     const isIdle = this.#write().then(() => this.#converting);
     await within(deadlineMs, isIdle);

@@ -1,4 +1,4 @@
-/** By which facts of spans their use is told apart. */
+/** Facts of spans by which usage is grouped. */
 export type UsageGroup = "feature" | "tenant" | "model";
 export const usageGroups: readonly UsageGroup[] = ["feature", "tenant", "model"];
 

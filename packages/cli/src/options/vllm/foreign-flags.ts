@@ -102,7 +102,7 @@ export const foreignFlags: readonly ForeignFlags[] = [
     flags: `--load-format=auto|safetensors|hf|gguf|runai_streamer --safetensors-load-strategy= --safetensors-prefetch-num-threads=
       --safetensors-prefetch-block-size= --use-tqdm-on-load --pt-load-map-location=cpu --max-parallel-loading-workers=
       --model-loader-extra-config={} --config-format=auto|hf --tokenizer-mode=auto|hf|slow|mistral`,
-    why: "safetensors and GGUF are told apart by their files, and mapped",
+    why: "safetensors and GGUF are recognised by their files, and mapped",
   },
   {
     effect: "refused",

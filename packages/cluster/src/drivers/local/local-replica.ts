@@ -90,7 +90,7 @@ export class LocalReplica implements ObservedReplica {
     return this.#lastLine === "" ? how : `${how}: ${this.#lastLine.slice(0, 300)}`;
   }
 
-  /** Running requests may end within the deployment's time. Whoever listens hears of it before the process does. */
+  /** Running requests may end within the deployment's time. Listeners are told before the process is. */
   stop(how: "drain" | "kill"): void {
     if (this.#hasEnded) return;
     const isFirst = !this.#isStopping;

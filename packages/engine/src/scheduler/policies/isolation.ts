@@ -30,7 +30,7 @@ export interface StepLimit {
 
 /**
  * Keeps steps short while a tenant far below its share has work in them: it gets one token per step, so its speed is the
- * step's length, whoever makes it long. The others' prompts and tokens share what is left of `maxStretch` times the duration
+ * step's length, whichever request makes it long. The others' prompts and tokens share what is left of `maxStretch` times the duration
  * of the tenant's own work; their generating sequences take turns. Short steps read the weights for fewer tokens: that loss is
  * accounted for and kept below `lossShare` of all time.
  */

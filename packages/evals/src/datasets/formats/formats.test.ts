@@ -274,7 +274,7 @@ test("BFCL: of several turns the first is asked and the others are counted; its 
   const skipped = { "a later turn, and there is no gold_results with what the calls before it gave": 2 };
   assert.deepEqual(dataset.skipped?.(), skipped);
   await collected(dataset);
-  assert.deepEqual(dataset.skipped?.(), skipped, "counted anew each time");
+  assert.deepEqual(dataset.skipped?.(), skipped, "counted again each time");
   assert.deepEqual(
     only?.tools.map((tool) => tool.function.name),
     ["cd", "sort"],

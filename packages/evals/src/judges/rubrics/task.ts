@@ -44,7 +44,7 @@ export const taskRubrics: readonly Rubric[] = [
     tool_selection: {
       description: "The tools that were called are the ones that the task needs.",
       pass: "The calls are those that the task needs at this point: fitting tools, arguments taken from what the user said, no needless call; and no call where none of the tools fits or the answer is known without.",
-      fail: "A needed call is missing, a call is needless, another tool would have been right, or an argument is made up.",
+      fail: "A needed call is missing, a call is needless, another tool would have been right, or an argument is invented.",
     },
   }),
   ...passFail(["input", "output", "context?", "expectedOutput?"], {

@@ -27,7 +27,7 @@ export function evaluatorSection(evaluators: readonly EvaluatorSummary[]): strin
   return (
     (rows.length === 0 ? "" : intervalChart({ title: "Pass rates", unit: "share", rows })) +
     table(
-      "Scores by evaluator; the judged ones count what the judge could not tell apart",
+      "Scores by evaluator; ties are counted where the judge saw no difference",
       ["evaluator", "target", "pass rate", "interval", "mean score", "scored", "skipped", "could not tell"],
       evaluators.map((row) => [
         row.evaluator,

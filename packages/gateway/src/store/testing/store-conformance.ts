@@ -93,7 +93,7 @@ export function testStore(name: string, open: () => SharedStore, skip: string | 
     assert.equal(held, 2);
   });
 
-  check("documents are replaced by who has read the latest", async (store, other) => {
+  check("documents are replaced only by a writer that has read the latest", async (store, other) => {
     const document = `d${process.pid}-${++names}`;
     assert.equal(await store.readDocument(document), undefined);
     assert.equal(await store.writeDocument(document, "one", 0), true);

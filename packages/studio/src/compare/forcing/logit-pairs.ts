@@ -3,7 +3,7 @@ import type { EngineHooks } from "@octavo/engine";
 type OnPair = (position: number, baseline: Float32Array, variant: Float32Array) => void;
 
 /**
- * Brings the logits of two engines together that run the same tokens, one sequence at a time. Whoever is ahead waits
+ * Brings the logits of two engines together that run the same tokens, one sequence at a time. The one that is ahead waits
  * between its steps until the other has caught up, so that no more than one step's logits of each are in memory.
  */
 export class LogitPairs {

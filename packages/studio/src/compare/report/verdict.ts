@@ -134,7 +134,7 @@ export function judge(
     ...facts,
     verdict: "near-lossless",
     reasons: [
-      `The divergence of an answer is at most ${nats(distances[0]!.atMost!)}: whoever must say which model wrote one is right at most ${(100 * accuracyBound(distances[0]!.atMost!)).toFixed(1)} % of the time (guessing: 50 %, noticeable: ${100 * noticeableAccuracy} %).`,
+      `The divergence of an answer is at most ${nats(distances[0]!.atMost!)}: a reader who must say which model wrote one is right at most ${(100 * accuracyBound(distances[0]!.atMost!)).toFixed(1)} % of the time (guessing: 50 %, noticeable: ${100 * noticeableAccuracy} %).`,
       "No kind of answer is written exactly less often than chance explains.",
     ],
   };

@@ -13,7 +13,7 @@ const markup = /<\/?tool_call>|<\|python_tag\|>|\[\/?TOOL_CALLS\]|<\/?think>/g;
 
 /**
  * The role of every UTF-16 unit of an answer, as an index into `roles`. Outside the message's own content, where the data
- * has it, is structure; JSON objects and arrays are told apart into keys, values and punctuation; values of a call's
+ * has it, is structure; JSON objects and arrays are split into keys, values and punctuation; values of a call's
  * arguments are tool arguments, found by their text where the format of calls is not JSON.
  */
 export function paintRoles(text: string, answer: RenderedAnswer): Uint8Array {

@@ -167,7 +167,7 @@ export class WorkFolder implements Disposable {
     if (progress.fingerprint !== this.#fingerprint) {
       throw invalidOption(
         "out",
-        `has ${this.#folder} beside it, the unfinished work of a run with other options or another model; remove it to begin anew`,
+        `has ${this.#folder} beside it, the unfinished work of a run with other options or another model; remove it to start over`,
       );
     }
     for (const unit of progress.units) {

@@ -47,7 +47,7 @@ export class Tuple {
   constructor(readonly items: readonly Value[]) {}
 }
 
-/** A Python generator: gives its items to whoever iterates first, is true and has no length. */
+/** A Python generator: gives its items to the first iteration, is true and has no length. */
 export class ItemStream {
   #produce: (() => readonly Value[]) | undefined;
 

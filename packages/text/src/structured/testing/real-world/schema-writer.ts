@@ -199,7 +199,7 @@ export class SchemaWriter {
     return { anyOf: [schema, { type: "null" }] };
   }
 
-  /** One of several records, told apart by the value of `tag`. */
+  /** One of several records, identified by the value of `tag`. */
   variants(tag: string, cases: Readonly<Record<string, Readonly<Record<string, JsonObject>>>>): JsonObject {
     const { unions } = this.#dialect;
     const branches = Object.entries(cases).map(([value, properties]) =>
