@@ -1,6 +1,7 @@
 import { ArtifactFile, artifactInvalid, artifactUnsupported } from "@octavo/text/files/artifact-file";
 import type { TensorInfo } from "../checkpoint/checkpoint.js";
 import { GgufCursor } from "./cursor.js";
+import { lowBitRecipe } from "./low-bits/low-bits.js";
 import { ggmlLayouts, ggmlTypeName, supportedGgmlTypes } from "./types.js";
 
 /**
@@ -262,5 +263,7 @@ function placeTensor(path: string, entry: Entry, alignment: number, dataStart: n
   if (!Number.isSafeInteger(byteLength) || !Number.isSafeInteger(offset + byteLength)) {
     throw artifactInvalid(path, `${label} has an impossible shape [${entry.shape.join(", ")}]`);
   }
-  return { name: entry.name, type: layout.type, shape: entry.shape, path, offset, byteLength };
+  const tensor = { name: entry.name, type: layout.type, shape: entry.shape, path, offset, byteLength };
+  const { lowBits } = layout;
+  return lowBits === undefined ? tensor : { ...tensor, recipe: lowBitRecipe(layout.name, lowBits, tensor) };
 }

@@ -1,13 +1,30 @@
 import type { WeightType } from "@octavo/kernels";
+import { type LowBitLayout, lowBitLayouts } from "./low-bits/low-bits.js";
 
-/** Block layout of a ggml tensor type that the kernels take. */
+/** Block layout of a ggml tensor type that the kernels take, or that is unpacked into one. */
 export interface GgmlLayout {
   /** ggml's, as users know it. */
   readonly name: string;
   readonly type: WeightType;
   readonly blockElements: number;
   readonly blockBytes: number;
+  /** Unpacks the blocks, if the kernels do not take them. */
+  readonly lowBits?: LowBitLayout;
 }
+
+/** Types that are unpacked at load, by ggml's number. */
+const lowBitTypes = {
+  16: "IQ2_XXS",
+  17: "IQ2_XS",
+  18: "IQ3_XXS",
+  19: "IQ1_S",
+  21: "IQ3_S",
+  22: "IQ2_S",
+  29: "IQ1_M",
+  34: "TQ1_0",
+  35: "TQ2_0",
+  40: "NVFP4",
+} as const satisfies Record<number, keyof typeof lowBitLayouts>;
 
 /** Keyed by ggml's type number (enum ggml_type in ggml.h). */
 export const ggmlLayouts: ReadonlyMap<number, GgmlLayout> = new Map<number, GgmlLayout>([
@@ -27,27 +44,22 @@ export const ggmlLayouts: ReadonlyMap<number, GgmlLayout> = new Map<number, Ggml
   [23, { name: "IQ4_XS", type: "iq4_xs", blockElements: 256, blockBytes: 136 }],
   [30, { name: "BF16", type: "bf16", blockElements: 1, blockBytes: 2 }],
   [39, { name: "MXFP4", type: "mxfp4", blockElements: 32, blockBytes: 17 }],
+  ...Object.entries(lowBitTypes).map(([id, name]): [number, GgmlLayout] => {
+    const lowBits = lowBitLayouts[name];
+    const { type, blockElements, blockBytes } = lowBits;
+    return [Number(id), { name, type, blockElements, blockBytes, lowBits }];
+  }),
 ]);
 
 /** Names of the other types, for the message that refuses them. */
 const otherTypes: ReadonlyMap<number, string> = new Map([
   [9, "Q8_1"],
   [15, "Q8_K"],
-  [16, "IQ2_XXS"],
-  [17, "IQ2_XS"],
-  [18, "IQ3_XXS"],
-  [19, "IQ1_S"],
-  [21, "IQ3_S"],
-  [22, "IQ2_S"],
   [24, "I8"],
   [25, "I16"],
   [26, "I32"],
   [27, "I64"],
   [28, "F64"],
-  [29, "IQ1_M"],
-  [34, "TQ1_0"],
-  [35, "TQ2_0"],
-  [40, "NVFP4"],
 ]);
 
 export function ggmlTypeName(typeId: number): string {

@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { createCpuBackend } from "@octavo/kernels";
 import { ggmlLayouts } from "../gguf/types.js";
+import { lowBitLayouts, unpackBlocks } from "../gguf/low-bits/low-bits.js";
 import { dequantize } from "./dequantize.js";
 import type { StoredType } from "./quantize.js";
 import { readRows } from "./read-rows.js";
@@ -21,6 +22,7 @@ function readFixture(name: string): Fixture {
 }
 
 const fixtures = ["Q4_1", "Q5_1", "Q2_K", "Q3_K", "IQ4_NL", "IQ4_XS", "MXFP4"];
+const unpacked = Object.keys(lowBitLayouts) as (keyof typeof lowBitLayouts)[];
 
 function assertValues(found: Float32Array, { values }: Fixture): void {
   const largest = Math.max(...values.map(Math.abs));
@@ -43,6 +45,29 @@ describe("GGUF blocks", () => {
       using backend = createCpuBackend({ numThreads: 1 });
       const source = { type, rows: fixture.values.length / cols, cols, name, bytes: { data } };
       assertValues(await readRows(backend, source), fixture);
+    });
+  }
+  for (const name of unpacked) {
+    it(`${name} is unpacked to what the gguf package gives`, async () => {
+      const fixture = readFixture(name);
+      const layout = lowBitLayouts[name];
+      const { values, scales, ...parts } = unpackBlocks(layout, Buffer.from(fixture.blocks, "hex"));
+      assert.ok(values instanceof Uint8Array && scales !== undefined);
+      const toBytes = (floats: Float32Array): { data: Uint8Array } => ({ data: new Uint8Array(floats.buffer) });
+      const { zeros, groupSize, table } = parts;
+      using backend = createCpuBackend({ numThreads: 1 });
+      const found = await readRows(backend, {
+        type: layout.type,
+        rows: fixture.values.length / layout.blockElements,
+        cols: layout.blockElements,
+        name,
+        bytes: { data: values },
+        scales: toBytes(scales),
+        ...(zeros !== undefined && { zeros: toBytes(zeros) }),
+        ...(groupSize !== undefined && { groupSize }),
+        ...(table !== undefined && { table }),
+      });
+      assertValues(found, fixture);
     });
   }
 });
