@@ -6,6 +6,7 @@ against the same logits. Files with K-quants need rows of 256 and get random wei
 make those alone anew.
 """
 
+import itertools
 import json
 import math
 import sys
@@ -17,6 +18,7 @@ import torch
 from gguf import GGMLQuantizationType as Type
 from gguf_hybrids import HYBRID_NAMES, add_recurrent, reorder_recurrent
 from k_quants import ENCODERS, WORST_ERRORS
+from low_bits import LOW_BITS, random_blocks
 from safetensors.torch import load_file
 
 FIXTURES = Path(__file__).resolve().parents[2] / "packages/artifacts/fixtures"
@@ -24,6 +26,7 @@ OUT = FIXTURES / "gguf"
 FILE_TYPES = {
     "F32": 0, "F16": 1, "BF16": 32, "Q4_0": 2, "Q5_0": 8, "Q8_0": 7, "Q4_K": 15, "Q5_K": 17, "Q6_K": 18, "Q4_K_M": 15,
     "Q4_1": 3, "Q5_1": 9, "Q2_K": 10, "Q3_K": 12, "IQ4_NL": 25, "IQ4_XS": 30, "MXFP4": 38, "MXFP4_MOE": 38,
+    "LOW_BITS": 19,
 }
 LAYER_NAMES = {
     "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k",
@@ -68,7 +71,9 @@ FILES = {
     "qwen2moe-f16": ("qwen2moe", "qwen2-moe", "F16"),
     "olmoe-f16": ("olmoe", "olmoe", "F16"),
     "granitemoe-f16": ("granitemoe", "granite-moe", "F16"),
+    "llama-low-bits": ("llama", 35, "LOW_BITS"),
     "qwen3moe-q3_k": ("qwen3moe", 33, "Q3_K"),
+    "qwen3moe-low-bits": ("qwen3moe", 36, "LOW_BITS"),
     "qwen3moe-q4_0": ("qwen3moe", 34, "Q4_0"),
     "gemma2-f16": ("gemma2", "gemma2", "F16"),
     "gemma3-q8_0": ("gemma3", "gemma3", "Q8_0"),
@@ -81,6 +86,7 @@ FILES = {
 }
 # Layers beyond the checkpoint's are its own again: these architectures treat every fourth, or every sixth, in another way.
 NUM_LAYERS = {"smollm3": 4, "gemma3": 6}
+LOW_BIT_TURNS = itertools.cycle(LOW_BITS)
 LONG_FACTORS = [1.0 + 0.5 * index for index in range(8)]
 
 
@@ -217,6 +223,9 @@ def type_of(name: str, value: np.ndarray, kind: str) -> str:
     """Vectors stay f32. Q4_K_M keeps value and down projections of some layers, and the head, in Q6_K (llama-quant.cpp)."""
     if value.ndim == 1 or "conv1d" in name or "ffn_gate_inp" in name or name.endswith(".bias"):
         return "F32"
+    if kind == "LOW_BITS":
+        # every type has its turn; the embeddings stay precise, as llama.cpp keeps them
+        return "Q6_K" if name == "token_embd.weight" else next(LOW_BIT_TURNS)
     if kind == "MXFP4_MOE":
         return "MXFP4" if "_exps" in name else "F16"
     if kind != "Q4_K_M":
@@ -226,6 +235,8 @@ def type_of(name: str, value: np.ndarray, kind: str) -> str:
 
 
 def encode(value: np.ndarray, kind: str) -> np.ndarray:
+    if kind in LOW_BITS:
+        return random_blocks(value, kind)
     if kind not in ENCODERS:
         return gguf.quants.quantize(np.ascontiguousarray(value), Type[kind])
     data = ENCODERS[kind](value.astype(np.float32)).reshape(*value.shape[:-1], -1)

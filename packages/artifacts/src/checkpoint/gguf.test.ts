@@ -266,11 +266,11 @@ describe("GGUF header", () => {
     assertRefused(() => readGgufHeader(bigEndian), "artifact_unsupported", /big-endian/);
     const first = patched((bytes) => bytes.writeUInt32LE(1, 4));
     assertRefused(() => readGgufHeader(first), "artifact_unsupported", /version 1/);
-    const known = patched((bytes) => bytes.writeUInt32LE(16, 45), oneTensor);
+    const known = patched((bytes) => bytes.writeUInt32LE(15, 45), oneTensor);
     assertRefused(
       () => readGgufHeader(known),
       "artifact_unsupported",
-      /"w" is IQ2_XXS \(type 16\); supported are F32/,
+      /"w" is Q8_K \(type 15\); supported are F32/,
     );
     const unknown = patched((bytes) => bytes.writeUInt32LE(9999, 45), oneTensor);
     assertRefused(() => readGgufHeader(unknown), "artifact_unsupported", /type 9999/);
