@@ -193,6 +193,44 @@ def float8_layer(scheme: str):
     return layer
 
 
+def float4_layer(kind: str):
+    """compressed-tensors' NVFP4 and MXFP4; `modelopt` has the same codes, its scale of the tensor multiplies."""
+    from compressed_tensors.compressors.mxfp4.base import MXFP4PackedCompressor
+    from compressed_tensors.compressors.nvfp4.base import NVFP4PackedCompressor
+    from compressed_tensors.quantization import QuantizationArgs, QuantizationScheme
+
+    compressor, group = (MXFP4PackedCompressor, 32) if kind == "mxfp4" else (NVFP4PackedCompressor, 16)
+    strategy = "group" if kind == "mxfp4" else "tensor_group"
+    args = QuantizationArgs(num_bits=4, type="float", strategy=strategy, group_size=group, symmetric=True)
+    scheme = QuantizationScheme(targets=["Linear"], weights=args)
+
+    def layer(name: str, weight: torch.Tensor) -> tuple[Tensors, torch.Tensor]:
+        largest = weight.unflatten(1, (-1, group)).abs().amax(2)
+        if kind == "mxfp4":
+            state = {"weight": weight, "weight_scale": torch.exp2(torch.ceil(torch.log2(largest / 6)))}
+        else:
+            factor = (448 * 6 / weight.abs().max()).reshape(1)
+            state = {"weight": weight, "weight_scale": (largest / 6 * factor).to(torch.float8_e4m3fn).float(), "weight_global_scale": factor}
+        stored = compressor.compress(state, scheme)
+        reference = compressor.decompress({key: value.clone() for key, value in stored.items()}, scheme)["weight"].float()
+        if kind == "modelopt":
+            factor = 1 / stored["weight_global_scale"]
+            stored = {"weight": stored["weight_packed"], "weight_scale": stored["weight_scale"], "weight_scale_2": factor.reshape(())}
+        return {key: value.detach() for key, value in stored.items() if value is not None}, reference
+
+    return layer
+
+
+def float4_config(kind: str) -> dict:
+    if kind == "modelopt":
+        return {"quant_method": "modelopt", "quant_algo": "NVFP4", "ignore": ["lm_head"]}
+    weights = {"num_bits": 4, "type": "float", "symmetric": True, "strategy": "group" if kind == "mxfp4" else "tensor_group",
+               "group_size": 32 if kind == "mxfp4" else 16}
+    groups = {"group_0": {"targets": ["Linear"], "weights": weights, "input_activations": None}}
+    return {"quant_method": "compressed-tensors", "format": f"{kind}-pack-quantized", "quantization_status": "compressed",
+            "ignore": ["lm_head"], "config_groups": groups}
+
+
 def bnb_layer(kind: str, nested: bool = False):
     from bitsandbytes import functional
 
@@ -259,6 +297,9 @@ SCHEMES = {
     "hqq-4bit-axis0": (lambda: hqq_layer(4, 0), hqq_config(4, 0)),
     "hqq-8bit": (lambda: hqq_layer(8, 1), hqq_config(8, 1)),
     "hqq-8bit-axis0": (lambda: hqq_layer(8, 0), hqq_config(8, 0)),
+    "ct-nvfp4": (lambda: float4_layer("nvfp4"), float4_config("nvfp4")),
+    "ct-mxfp4": (lambda: float4_layer("mxfp4"), float4_config("mxfp4")),
+    "modelopt-nvfp4": (lambda: float4_layer("modelopt"), float4_config("modelopt")),
     "ct-w8a8": (lambda: compressed_layer(8, fmt="int-quantized"), compressed_config("int-quantized", 8, True)),
 }
 

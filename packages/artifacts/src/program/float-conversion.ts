@@ -65,3 +65,12 @@ export function singleBitsOfHalf(half: number): number {
   const leading = Math.clz32(mantissa) - 21;
   return (sign | ((113 - leading) << 23) | (((mantissa << leading) & 0x3ff) << 13)) >>> 0;
 }
+
+/** Value of each code of E4M3 without infinities (NVIDIA's and OCP's). */
+export const e4m3Values: Float64Array = Float64Array.from({ length: 256 }, (_, code) => {
+  const exponent = (code >> 3) & 15;
+  const mantissa = code & 7;
+  if ((code & 0x7f) === 0x7f) return Number.NaN;
+  const magnitude = exponent === 0 ? mantissa / 512 : (1 + mantissa / 8) * 2 ** (exponent - 7);
+  return code >= 128 ? -magnitude : magnitude;
+});

@@ -4,6 +4,7 @@ import { parseForm } from "@octavo/text/files/bounded-json";
 import type { DeclaredActivations, MatrixParts, TensorInfo } from "../checkpoint/checkpoint.js";
 import { readTensor, readTensorNow } from "../checkpoint/read-tensor.js";
 import { bitField, packNibbles, reorderBytes, reorderFields, unpackRows } from "./bit-layouts.js";
+import { readFloat4 } from "./float4.js";
 import { readFloat8 } from "./fp8.js";
 import { columnOrder, orderKey } from "./group-index.js";
 import { floatDtypes, type QuantizedModule, readFloats, readWords } from "./quantized-module.js";
@@ -38,6 +39,8 @@ const formats = [
   "int-quantized",
   "float-quantized",
   "naive-quantized",
+  "nvfp4-pack-quantized",
+  "mxfp4-pack-quantized",
   "mixed-precision",
   "dense",
 ];
@@ -48,7 +51,7 @@ const formats = [
  *
  * pack-quantized: weight_packed I32 `[out, in * bits / 32]`, a dense bit stream along each row holding q + 2^(bits - 1);
  * weight_scale `[out, groups]`; weight_shape `[2]`; weight_zero_point, packed the same way along the rows of each column.
- * float-quantized: as `fp8.ts` says. int-quantized: weight I8 `[out, in]`, weight_scale `[out, 1]` or `[1]`. w = (q - z) * s
+ * float-quantized: as `fp8.ts` says. nvfp4-pack-quantized and mxfp4-pack-quantized: as `float4.ts` says. int-quantized: weight I8 `[out, in]`, weight_scale `[out, 1]` or `[1]`. w = (q - z) * s
  *
  * Activations are quantised by the kernels themselves, per 32 columns of a token: finer than either of the format's ways,
  * so static `input_scale`s are not read.
@@ -59,10 +62,12 @@ export const compressedTensors: QuantizationScheme = {
     "weight",
     "weight_packed",
     "weight_scale",
+    "weight_global_scale",
     "weight_shape",
     "weight_zero_point",
     "weight_g_idx",
     "input_scale",
+    "input_global_scale",
     "input_zero_point",
     "output_scale",
   ],
@@ -85,6 +90,7 @@ export const compressedTensors: QuantizationScheme = {
     const [rows = 128, cols = 128] = blocks.find((block) => block) ?? [];
     const activations = declaredFloat8(settings);
     return (module) => {
+      if (module.find("weight_packed")?.dtype === "U8") return readFloat4(module, "weight_packed");
       if (module.has("weight_packed")) return readPacked(module);
       const isFloat8 = module.find("weight")?.dtype === "F8_E4M3";
       return isFloat8 ? readFloat8(module, [rows, cols], activations) : readBytes(module);

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { artifactUnsupported } from "@octavo/text/files/artifact-file";
 import { parseForm } from "@octavo/text/files/bounded-json";
 import type { DeclaredActivations, TensorInfo } from "../checkpoint/checkpoint.js";
+import { readFloat4 } from "./float4.js";
 import { floatDtypes, type QuantizedModule, readFloats } from "./quantized-module.js";
 import type { QuantizationScheme } from "./quantization-scheme.js";
 
@@ -17,18 +18,26 @@ const defaultBlock: readonly [rows: number, cols: number] = [128, 128];
 /**
  * FP8 of the E4M3 kind: weight F8_E4M3 `[out, in]` and either weight_scale, `[1]` or `[out, 1]`, or one scale per tile:
  * weight_scale_inv `[out / 128, in / 128]`, rounded up. Despite its name the latter multiplies: w = q * s.
- * Activations are left as they are, whatever is declared for them, so static `input_scale`s are not read.
+ * ModelOpt's NVFP4: as `float4.ts` says. Activations are left as they are, whatever is declared for them, so static `input_scale`s are not read.
  */
 export const fp8: QuantizationScheme = {
   methods: ["fp8", "fbgemm_fp8", "modelopt"],
-  leaves: ["weight", "weight_scale", "weight_scale_inv", "input_scale", "output_scale", "activation_scale"],
+  leaves: [
+    "weight",
+    "weight_scale",
+    "weight_scale_2",
+    "weight_scale_inv",
+    "input_scale",
+    "output_scale",
+    "activation_scale",
+  ],
   open({ path, fields }) {
     const settings = parseForm(path, fields, settingsSchema);
     const algorithm = settings.quant_algo ?? "FP8";
-    if (!algorithm.toUpperCase().startsWith("FP8")) {
+    if (!/^FP8|NVFP4/i.test(algorithm)) {
       throw artifactUnsupported(
         path,
-        `has the quant_algo ${JSON.stringify(algorithm.slice(0, 50))}; FP8 is supported`,
+        `has the quant_algo ${JSON.stringify(algorithm.slice(0, 50))}; FP8 and NVFP4 are supported`,
       );
     }
     const [rows = defaultBlock[0], cols = defaultBlock[1]] = settings.weight_block_size ?? [];
@@ -39,7 +48,10 @@ export const fp8: QuantizationScheme = {
     } as const satisfies Record<string, DeclaredActivations>;
     const { activation_scheme: asked } = settings;
     const activations = asked === "dynamic" || asked === "static" ? declared[asked] : undefined;
-    return (module) => readFloat8(module, [rows, cols], activations);
+    return (module) =>
+      module.find("weight")?.dtype === "U8"
+        ? readFloat4(module, "weight")
+        : readFloat8(module, [rows, cols], activations);
   },
 };
 

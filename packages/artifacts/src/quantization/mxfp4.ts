@@ -44,7 +44,7 @@ function readExperts(module: QuantizedModule): TensorInfo {
         });
       const codes = await part(blocks, groups * blockBytes);
       const exponents = await part(scales, groups);
-      return { values: inBlocks(codes, exponents, { rows, groups, isInterleaved }) };
+      return { values: mxfp4Blocks(codes, exponents, { rows, groups, isInterleaved }) };
     },
     slices: (parts) =>
       Array.from({ length: parts }, (_, index) => recipe(first + (index * count) / parts, count / parts)),
@@ -60,10 +60,10 @@ function readExperts(module: QuantizedModule): TensorInfo {
  * GGUF's blocks: an exponent, then bytes whose i-th holds columns i and i + 16, where the file's holds 2i and 2i + 1. Of each expert,
  * the rows of gate before those of up where they stand in turn.
  */
-function inBlocks(
+export function mxfp4Blocks(
   codes: Uint8Array,
   exponents: Uint8Array,
-  { rows, groups, isInterleaved }: { rows: number; groups: number; isInterleaved: boolean },
+  { rows, groups, isInterleaved = false }: { rows: number; groups: number; isInterleaved?: boolean },
 ): Uint8Array {
   const blocks = new Uint8Array(codes.length + exponents.length);
   const numRows = exponents.length / groups;

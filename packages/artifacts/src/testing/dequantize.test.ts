@@ -53,7 +53,9 @@ describe("GGUF blocks", () => {
       const layout = lowBitLayouts[name];
       const { values, scales, ...parts } = unpackBlocks(layout, Buffer.from(fixture.blocks, "hex"));
       assert.ok(values instanceof Uint8Array && scales !== undefined);
-      const toBytes = (floats: Float32Array): { data: Uint8Array } => ({ data: new Uint8Array(floats.buffer) });
+      const toBytes = (floats: Float32Array): { data: Uint8Array } => ({
+        data: new Uint8Array(floats.buffer),
+      });
       const { zeros, groupSize, table } = parts;
       using backend = createCpuBackend({ numThreads: 1 });
       const found = await readRows(backend, {

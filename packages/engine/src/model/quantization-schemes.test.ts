@@ -306,6 +306,20 @@ describe("a quantised checkpoint that cannot be read", () => {
       /down_proj\.W_q" has 8192 bytes; \[65, 128\] at 8 bits takes 8320/,
     ],
     [
+      "lacks the scale of the tensor",
+      "ct-nvfp4",
+      { tensors: (tensors) => void tensors.delete(`${down}.weight_global_scale`) },
+      "artifact_invalid",
+      /lacks tensor "model\.layers\.1\.mlp\.down_proj\.weight_global_scale"/,
+    ],
+    [
+      "has scales of another shape",
+      "modelopt-nvfp4",
+      { tensors: (tensors) => addRow(tensor(tensors, `${down}.weight_scale`)) },
+      "artifact_invalid",
+      /down_proj\.weight_scale" has the shape \[65, 8\].* implies \[64, 8\]/,
+    ],
+    [
       "is sparse",
       "ct-w4a16",
       { config: settings({ sparsity_config: { format: "sparse-24-bitmask" } }) },
@@ -317,6 +331,19 @@ describe("a quantised checkpoint that cannot be read", () => {
     it(`because it ${what} (${fixture}) is refused with the tensor's name`, () =>
       assertRefused(openCheckpoint(changed(fixture, change)), code, message));
   }
+
+  it("because its tensor's scale is zero is refused when it is loaded", async () => {
+    const path = changed("ct-nvfp4", {
+      tensors: (tensors) => void tensor(tensors, `${down}.weight_global_scale`).data.fill(0),
+    });
+    const checkpoint = await openCheckpoint(path);
+    using backend = new ReferenceBackend();
+    await assertRefused(
+      ModelRunner.load(backend, checkpoint, 8, "f32"),
+      "artifact_invalid",
+      /down_proj\.weight_global_scale" is 0/,
+    );
+  });
 
   it("because a weight has another shape than the model needs is refused when it is planned", async () => {
     const path = changed("gptq-4bit", {

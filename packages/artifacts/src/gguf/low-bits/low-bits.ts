@@ -1,7 +1,7 @@
 import type { WeightType } from "@octavo/kernels";
 import type { MatrixParts, MatrixRecipe } from "../../checkpoint/checkpoint.js";
 import { readTensor } from "../../checkpoint/read-tensor.js";
-import { singleBitsOfHalf } from "../../program/float-conversion.js";
+import { e4m3Values, singleBitsOfHalf } from "../../program/float-conversion.js";
 import { encodedGrids } from "./grids.js";
 
 /**
@@ -197,16 +197,11 @@ function unpackTq2(block: DataView, { codes, scales }: UnpackedBlock): void {
   }
 }
 
-/** E4M3 without a sign; the code of NaN counts as zero, as in ggml. */
-function unsignedE4m3(byte: number): number {
-  const [exponent, mantissa] = [(byte >> 3) & 15, byte & 7];
-  if (byte === 0x7f) return 0;
-  return exponent === 0 ? mantissa / 512 : (1 + mantissa / 8) * 2 ** (exponent - 7);
-}
-
 function unpackNvfp4(block: DataView, { codes, scales }: UnpackedBlock): void {
   for (let group = 0; group < 4; group++) {
-    scales[group] = unsignedE4m3(block.getUint8(group));
+    // scales have no sign, and ggml takes the code of NaN for zero
+    const scale = e4m3Values[block.getUint8(group) & 0x7f] ?? 0;
+    scales[group] = Number.isNaN(scale) ? 0 : scale;
     let [low, high] = [0, 0];
     for (let i = 0; i < 8; i++) {
       const byte = block.getUint8(4 + 8 * group + i);

@@ -8,7 +8,8 @@ import { writeTinyFolder } from "@octavo/artifacts/testing/tiny-checkpoint";
 import type { QuantizeOptions } from "../options.js";
 import { quantize } from "../quantize.js";
 import { artifactValues } from "../testing/artifact-values.js";
-import { e4m3Values, toE4m3 } from "./fp8.js";
+import { e4m3Values } from "@octavo/artifacts/program/float-conversion";
+import { toE4m3 } from "./fp8.js";
 import { dynamicMap } from "./nf4.js";
 
 const scratch = mkdtempSync(join(tmpdir(), "octavo-quantize-formats-"));

@@ -1,3 +1,4 @@
+import { e4m3Values } from "@octavo/artifacts/program/float-conversion";
 import { viewBytes, type EncodedMatrix } from "../output/output-tensor.js";
 import { roundEven } from "./half.js";
 
@@ -54,12 +55,3 @@ export function toE4m3(value: number): number {
   const eighths = roundEven(magnitude * stepsPerUnit[exponent + 6]!) - 8;
   return sign | Math.min(((exponent + 7) << 3) + eighths, 0x7e);
 }
-
-/** What each code stands for. */
-export const e4m3Values: Float64Array = Float64Array.from({ length: 256 }, (_, code) => {
-  const exponent = (code >> 3) & 15;
-  const mantissa = code & 7;
-  if ((code & 0x7f) === 0x7f) return Number.NaN;
-  const magnitude = exponent === 0 ? mantissa * smallestStep : (1 + mantissa / 8) * 2 ** (exponent - 7);
-  return code >= 128 ? -magnitude : magnitude;
-});
