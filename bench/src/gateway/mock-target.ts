@@ -1,4 +1,5 @@
-// A server of models that answers at once: its time is not what is measured. Prints its port.
+// A server of models that answers at once: its time is not what is measured. Prints its port. Takes the milliseconds between the
+// chunks of a stream (4), and `stamped` where each chunk is to say when it was written, on the machine's monotonic clock.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
@@ -21,12 +22,15 @@ const answer = Buffer.from(
 );
 
 /** Between the chunks of a stream, as a model would take. */
-const gapMs = 4;
+const gapMs = Number(process.argv[2] ?? 4);
+const isStamped = process.argv[3] === "stamped";
 const numChunks = 64;
 
 const event = (choices: readonly object[], more: object = {}): string =>
   `data: ${JSON.stringify({ id: "chatcmpl-1", object: "chat.completion.chunk", created: 1, model: "mock", choices, ...more })}\n\n`;
-const chunk = event([{ index: 0, delta: { content: "word " }, logprobs: null, finish_reason: null }]);
+const chunkOf = (content: string): string =>
+  event([{ index: 0, delta: { content }, logprobs: null, finish_reason: null }]);
+const chunk = chunkOf("word ");
 const last =
   event([{ index: 0, delta: {}, logprobs: null, finish_reason: "stop" }]) +
   event([], { usage: { prompt_tokens: 20, completion_tokens: numChunks, total_tokens: 84 } }) +
@@ -46,7 +50,7 @@ const server = createServer((request, response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
     let sent = 0;
     const timer = setInterval(() => {
-      response.write(chunk);
+      response.write(isStamped ? chunkOf(`${process.hrtime.bigint()} `) : chunk);
       sent += 1;
       if (sent < numChunks) return;
       clearInterval(timer);

@@ -1,0 +1,144 @@
+import { readFileSync } from "node:fs";
+import { OctavoError } from "@octavo/protocol";
+import { median } from "../support/median.js";
+import type { BenchCase } from "../support/results.js";
+import {
+  allOn,
+  ask,
+  concurrency,
+  type Contender,
+  sampleBody,
+  startHelper,
+  startLiteLlm,
+  startMinimalProxy,
+  startOctavo,
+  startPortkey,
+  startVllmRouter,
+  stop,
+} from "./contenders.js";
+
+export interface CallCostOptions {
+  readonly requests: number;
+  readonly streams: number;
+  readonly rounds: number;
+  /** The folder that has them; undefined without. */
+  readonly peers: string | undefined;
+}
+
+/** CPU time of a call, in microseconds, on a quiet machine. */
+const limits: Readonly<Record<string, number>> = { "octavo, bare": 60, "octavo, all on": 100 };
+/** How many times the peer's requests per CPU second are wanted. */
+const wanted: Readonly<Record<string, number>> = { Portkey: 4, LiteLLM: 20, "vllm-router": 0.5 };
+/** Of the calls of the others: it needs so much more for each that fewer tell enough. */
+const share = (name: string): number => (name === "LiteLLM" ? 0.1 : 1);
+
+async function load(contender: Contender, stream: boolean, count: number): Promise<void> {
+  const body = sampleBody(stream);
+  let left = count;
+  const run = async (): Promise<void> => {
+    while (left-- > 0) await ask(contender, body);
+  };
+  await Promise.all(Array.from({ length: concurrency }, run));
+}
+
+/** User and system time of a process and of its threads, in microseconds; the kernel counts in hundredths of a second. */
+export function cpuMicros({ process: child }: Contender): number {
+  const stat = readFileSync(`/proc/${child.pid ?? 0}/stat`, "utf8");
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) * 10_000;
+}
+
+interface Chunk {
+  readonly choices: readonly { readonly delta?: { readonly content?: string } }[];
+}
+
+async function checkAnswers(contender: Contender): Promise<void> {
+  const whole = JSON.parse(await ask(contender, sampleBody(false))) as {
+    choices: { message: { content: string } }[];
+  };
+  if (whole.choices[0]?.message.content !== "x".repeat(200))
+    throw new OctavoError("internal_error", `${contender.name} gives another answer`);
+  if (!contender.streams) return;
+  const text = (await ask(contender, sampleBody(true)))
+    .split("\n")
+    .filter((line) => line.startsWith("data: {"))
+    .map((line) => (JSON.parse(line.slice(6)) as Chunk).choices[0]?.delta?.content ?? "")
+    .join("");
+  if (text !== "word ".repeat(64))
+    throw new OctavoError("internal_error", `${contender.name} streams ${JSON.stringify(text)}`);
+}
+
+interface Samples {
+  readonly call: number[];
+  readonly stream: number[];
+}
+
+/** CPU time of the gateway process for a call that it passes on and for a stream of 64 chunks, by turns. */
+export async function callCost({ requests, streams, rounds, peers }: CallCostOptions): Promise<BenchCase[]> {
+  const mock = await startHelper("mock-target");
+  const contenders: Contender[] = [];
+  try {
+    contenders.push(await startOctavo("octavo, bare", [mock.port], `access_log: "off"\n`));
+    contenders.push(await startOctavo("octavo, all on", [mock.port], allOn()));
+    contenders.push(await startMinimalProxy(mock.port));
+    if (peers !== undefined) {
+      contenders.push(await startPortkey(peers, mock.port));
+      contenders.push(await startVllmRouter(peers, [mock.port], "round_robin"));
+      contenders.push(await startLiteLlm(peers, mock.port));
+    }
+    const cost = new Map<string, Samples>(contenders.map(({ name }) => [name, { call: [], stream: [] }]));
+    for (const contender of contenders) {
+      await checkAnswers(contender);
+      await load(contender, false, Math.ceil(3000 * share(contender.name)));
+      if (contender.streams) await load(contender, true, 64);
+    }
+    for (let round = 0; round < rounds; round += 1)
+      for (const contender of round % 2 === 0 ? contenders : contenders.toReversed())
+        for (const stream of contender.streams ? [false, true] : [false]) {
+          const count = Math.ceil((stream ? streams : requests) * share(contender.name));
+          const before = cpuMicros(contender);
+          await load(contender, stream, count);
+          cost
+            .get(contender.name)
+            ?.[stream ? "stream" : "call"].push((cpuMicros(contender) - before) / count);
+        }
+    return [...cost].flatMap(([name, own]) => rows(name, own, cost));
+  } finally {
+    for (const contender of contenders) await stop(contender);
+    mock.process.kill("SIGTERM");
+  }
+}
+
+function rows(name: string, own: Samples, cost: ReadonlyMap<string, Samples>): BenchCase[] {
+  const least = cost.get("minimal proxy") ?? own;
+  const atMost = limits[name];
+  const row = (what: keyof Samples, shown: string): BenchCase => ({
+    name: `${name}: CPU of a ${shown}`,
+    unit: "µs",
+    octavo: median(own[what]),
+    ...(what === "call" && atMost !== undefined && { target: { atMost } }),
+    details: { samples: own[what], ratioToMinimal: median(own[what]) / median(least[what]), concurrency },
+  });
+  const bare = cost.get("octavo, bare") ?? own;
+  const full = cost.get("octavo, all on") ?? own;
+  const atLeast = wanted[name];
+  const ratio = (what: keyof Samples): number => median(own[what]) / median(bare[what]);
+  return [
+    row("call", "call passed on"),
+    ...(own.stream.length === 0 ? [] : [row("stream", "stream of 64 chunks")]),
+    ...(atLeast === undefined
+      ? []
+      : [
+          {
+            name: `calls per CPU second, octavo bare against ${name}`,
+            unit: "x",
+            octavo: ratio("call"),
+            target: { atLeast },
+            details: {
+              ...(own.stream.length > 0 && { streams: ratio("stream") }),
+              allOn: median(own.call) / median(full.call),
+            },
+          },
+        ]),
+  ];
+}
