@@ -1,7 +1,14 @@
 import { type JsonFields, OctavoError } from "@octavo/protocol";
 import type { z } from "zod";
 import type { Exchange } from "../exchange/exchange.js";
-import type { AdminRoute, Stage, StageContext, StageDefinition, StageHooks } from "../exchange/stage.js";
+import type {
+  AdminRoute,
+  MaybePromise,
+  Stage,
+  StageContext,
+  StageDefinition,
+  StageHooks,
+} from "../exchange/stage.js";
 import { subjectsOf } from "../limits/scope.js";
 import { type BudgetConfig, budgetsSchema } from "./budget-config.js";
 import { type Period, periodAt } from "./budget-period.js";
@@ -50,8 +57,10 @@ class BudgetsStage implements Stage {
           const account = this.#account(budget, subject);
           const amount = worstCase(budget, exchange);
           if (amount === 0) continue;
-          await this.#slowDown(account);
-          if (!(await account.purse.set(amount))) throw exceeded(account, amount);
+          const slowing = this.#slowDown(account);
+          if (slowing !== undefined) await slowing;
+          const setting = account.purse.set(amount);
+          if (!(setting instanceof Promise ? await setting : setting)) throw exceeded(account, amount);
           reservations.push({ account, once: amount, amount });
         }
     } catch (error) {
@@ -61,8 +70,11 @@ class BudgetsStage implements Stage {
     if (reservations.length === 0) return undefined;
     return {
       onExtraAttempt: () => this.#reserveAgain(reservations),
-      settle: async () => {
-        for (const reservation of reservations) await this.#settle(reservation, exchange);
+      settle: () => {
+        const [only] = reservations;
+        return reservations.length === 1 && only !== undefined
+          ? this.#settle(only, exchange)
+          : this.#settleAll(reservations, exchange);
       },
     };
   }
@@ -72,7 +84,8 @@ class BudgetsStage implements Stage {
     const set: Reservation[] = [];
     for (const reservation of reservations) {
       const { account, once } = reservation;
-      if (await account.purse.set(once).catch(() => false)) {
+      // a store that cannot be reached allows nothing
+      if (await (async () => account.purse.set(once))().catch(() => false)) {
         set.push(reservation);
         continue;
       }
@@ -83,8 +96,19 @@ class BudgetsStage implements Stage {
     return true;
   }
 
-  async #settle({ account, amount }: Reservation, { ledger, id }: Exchange): Promise<void> {
-    const excess = await account.purse.settle(amount, actualCost(account.budget, ledger)).catch(() => 0);
+  async #settleAll(reservations: readonly Reservation[], exchange: Exchange): Promise<void> {
+    for (const reservation of reservations) await this.#settle(reservation, exchange);
+  }
+
+  #settle(reservation: Reservation, exchange: Exchange): MaybePromise<void> {
+    const { account, amount } = reservation;
+    const settling = account.purse.settle(amount, actualCost(account.budget, exchange.ledger));
+    if (!(settling instanceof Promise)) return;
+    // what could not be taken was not there, or the store cannot be reached
+    return settling.catch(() => 0).then((excess) => this.#noteExcess(reservation, exchange, excess));
+  }
+
+  #noteExcess({ account }: Reservation, { id }: Exchange, excess: number): void {
     if (excess === 0) return;
     this.#context.log("error", "a call cost more than it could at most", {
       requestId: id,
@@ -122,9 +146,16 @@ class BudgetsStage implements Stage {
   }
 
   /** Soft: a line in the log. Medium: so many calls a minute, and no more. */
-  async #slowDown(account: Account): Promise<void> {
+  #slowDown(account: Account): Promise<void> | undefined {
+    const { budget } = account;
+    const level = this.#level(account);
+    if (level instanceof Promise) return level.then((known) => this.#slowDownAt(account, known));
+    const isLow = level < budget.soft && (budget.medium === undefined || level < budget.medium);
+    return isLow ? undefined : this.#slowDownAt(account, level);
+  }
+
+  async #slowDownAt(account: Account, level: number): Promise<void> {
     const { budget, subject, purse } = account;
-    const level = await this.#level(account);
     if (level >= budget.soft && !account.hasWarned) {
       account.hasWarned = true;
       this.#context.log("warn", "a budget is nearly spent", {
@@ -137,23 +168,23 @@ class BudgetsStage implements Stage {
     if (budget.medium === undefined || level < budget.medium) return;
     const perSecond = budget.medium_requests_per_minute / 60;
     const bucket = { key: purse.window.key, perSecond, burst: Math.max(1, Math.ceil(perSecond)) };
-    const { granted, waitMs } = await this.#context.store.takeRate(bucket, 1, 1);
-    if (granted > 0) return;
+    const refused = await this.#context.store.takeRates([{ bucket, amount: 1 }]);
+    if (refused === undefined) return;
     throw new OctavoError(
       "rate_limit_exceeded",
       `${Math.floor(level * 100)} % of ${budget.name} is spent; until its period ends, ${budget.medium_requests_per_minute} calls per minute go through.`,
-      { retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) },
+      { retryAfterSeconds: Math.max(1, Math.ceil(refused.waitMs / 1000)) },
     );
   }
 
-  async #level(account: Account): Promise<number> {
-    const { purse } = account;
+  #level(account: Account): MaybePromise<number> {
+    const { store } = this.#context;
     const now = this.#context.nowMs();
-    if (now - account.readAtMs >= levelAgeMs || !this.#context.store.isShared) {
-      account.readAtMs = now;
-      account.level = (await this.#context.store.taken(purse.window)) / purse.window.limit;
-    }
-    return account.level;
+    if (store.isShared && now - account.readAtMs < levelAgeMs) return account.level;
+    account.readAtMs = now;
+    const note = (taken: number): number => (account.level = taken / account.purse.window.limit);
+    const taken = store.taken(account.purse.window);
+    return taken instanceof Promise ? taken.then(note) : note(taken);
   }
 
   async #report(): Promise<JsonFields> {

@@ -1,3 +1,4 @@
+import type { MaybePromise } from "../exchange/stage.js";
 import type { SharedStore, SpendingWindow } from "../store/shared-store.js";
 
 /**
@@ -33,20 +34,35 @@ export class Purse {
   }
 
   /** Whether so much is there; it is then set aside until `settle`. Whole numbers. */
-  async set(amount: number): Promise<boolean> {
-    if (this.#available < amount) {
-      const missing = amount - this.#available;
-      // what is there is taken off first: calls that come meanwhile must not count on it
-      const here = this.#available;
-      this.#available = 0;
-      let taken = 0;
-      try {
-        taken = await this.#store.take(this.window, missing + this.#reserve, missing);
-      } finally {
-        this.#available += here + taken;
-      }
-      if (this.#available < amount) return false;
+  set(amount: number): MaybePromise<boolean> {
+    const here = this.#available;
+    if (here >= amount) return this.#setAside(amount);
+    const missing = amount - here;
+    // what is there is taken off first: calls that come meanwhile must not count on it
+    this.#available = 0;
+    try {
+      const taken = this.#store.take(this.window, missing + this.#reserve, missing);
+      if (taken instanceof Promise) return this.#setLater(taken, here, amount);
+      this.#available += here + taken;
+    } catch (thrown) {
+      this.#available += here;
+      throw thrown;
     }
+    return this.#setAside(amount);
+  }
+
+  async #setLater(taking: Promise<number>, here: number, amount: number): Promise<boolean> {
+    let taken = 0;
+    try {
+      taken = await taking;
+    } finally {
+      this.#available += here + taken;
+    }
+    return this.#setAside(amount);
+  }
+
+  #setAside(amount: number): boolean {
+    if (this.#available < amount) return false;
     this.#available -= amount;
     this.#reserved += amount;
     return true;
@@ -56,25 +72,30 @@ export class Purse {
    * Ends a reservation with what the call did cost. Returns what it cost beyond what was reserved and left: 0 unless a target
    * generated more than it was asked for.
    */
-  async settle(reserved: number, cost: number): Promise<number> {
+  settle(reserved: number, cost: number): MaybePromise<number> {
     this.#reserved -= reserved;
     this.#spent += cost;
     this.#available += reserved - cost;
-    let excess = 0;
-    if (this.#available < 0) {
-      const missing = -this.#available;
-      this.#available = 0;
-      excess = missing - (await this.#store.take(this.window, missing, 1));
-    }
+    if (this.#available < 0) return this.#cover(-this.#available);
     const idle = this.#available - this.#reserve;
-    if (idle > 0) await this.#giveBack(idle);
-    return excess;
+    const giving = idle > 0 ? this.#giveBack(idle) : undefined;
+    return giving instanceof Promise ? giving.then(() => 0) : 0;
   }
 
-  async #giveBack(amount: number): Promise<void> {
+  async #cover(missing: number): Promise<number> {
+    this.#available = 0;
+    return missing - (await this.#store.take(this.window, missing, 1));
+  }
+
+  #giveBack(amount: number): MaybePromise<void> {
     this.#available -= amount;
     // where the store cannot be reached, what it is owed stays spent
-    await this.#store.giveBack(this.window, amount).catch(() => undefined);
+    try {
+      const giving = this.#store.giveBack(this.window, amount);
+      if (giving instanceof Promise) return giving.catch(() => undefined);
+    } catch {
+      return undefined;
+    }
   }
 
   /** Returns what is not reserved. */

@@ -34,9 +34,13 @@ export const headerRows: readonly HeaderRow[] = [
 ];
 
 /** Full names, made once. */
-const names: ReadonlyMap<string, ReadonlyMap<HeaderRow, string>> = new Map(
-  headerPrefixes.map((prefix) => [prefix, new Map(headerRows.map((row) => [row, nameUnder(row, prefix)]))]),
-);
+const namedRows = headerRows.map((row) => ({
+  row,
+  names: {
+    "x-octavo-": nameUnder(row, "x-octavo-"),
+    "x-agentcc-": nameUnder(row, "x-agentcc-"),
+  } satisfies Record<HeaderPrefix, string>,
+}));
 
 function latestAttempt({ winner, attempts }: LedgerEntry) {
   return winner ?? attempts.at(-1);
@@ -65,11 +69,11 @@ export function headersOf(
   withLate: boolean,
 ): string[] {
   const headers: string[] = [];
-  for (const row of headerRows) {
+  for (const { row, names } of namedRows) {
     if (row.isLate === true && !withLate) continue;
     const value = row.value(entry);
     if (value === undefined) continue;
-    for (const prefix of prefixes) headers.push(names.get(prefix)?.get(row) ?? row.name, value);
+    for (const prefix of prefixes) headers.push(names[prefix], value);
   }
   return headers;
 }

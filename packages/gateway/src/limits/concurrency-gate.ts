@@ -1,3 +1,4 @@
+import type { MaybePromise } from "../exchange/stage.js";
 import type { SharedStore, SlotPool } from "../store/shared-store.js";
 
 /** Others may use an instance's places this long after it was last heard of. */
@@ -27,7 +28,15 @@ export class ConcurrencyGate {
   }
 
   /** Whether there was a place; who got one calls `leave` once. */
-  async enter(slots: SlotPool): Promise<boolean> {
+  enter(slots: SlotPool): MaybePromise<boolean> {
+    const known = this.#pools.get(slots.key);
+    if (known === undefined || known.asking !== undefined || known.inUse >= known.held)
+      return this.#enterLater(slots);
+    known.inUse++;
+    return true;
+  }
+
+  async #enterLater(slots: SlotPool): Promise<boolean> {
     const pool = this.#pools.get(slots.key) ?? {
       pool: slots,
       inUse: 0,

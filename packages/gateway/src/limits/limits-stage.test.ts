@@ -2,14 +2,21 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { Exchange } from "../exchange/exchange.js";
 import type { Stage, StageHooks } from "../exchange/stage.js";
+import { Redis } from "ioredis";
 import { EmbeddedStore } from "../store/embedded-store.js";
+import { RedisStore } from "../store/redis-store.js";
+import { TestRedis, withoutRedis } from "../store/testing/test-redis.js";
+import type { SharedStore } from "../store/shared-store.js";
 import { limitsStage } from "./limits-stage.js";
 import { sampleContext, sampleExchange } from "./testing/sample-exchange.js";
 
 let now = 0;
 const clock = (): number => now;
 
-async function stageOf(config: object, store = new EmbeddedStore({ nowMs: clock })): Promise<Stage> {
+async function stageOf(
+  config: object,
+  store: SharedStore = new EmbeddedStore({ nowMs: clock }),
+): Promise<Stage> {
   return limitsStage.create(limitsStage.schema.parse(config), sampleContext({ store, nowMs: clock }));
 }
 
@@ -158,4 +165,39 @@ test("a configuration that cannot work is refused", () => {
     { rules: [{ name: "r", request_per_minute: 5 }] },
   ])
     assert.equal(limitsStage.schema.safeParse(config).success, false, JSON.stringify(config));
+});
+
+test("a call asks Redis once before it is sent and once after it", { skip: withoutRedis }, async (t) => {
+  const redis = await TestRedis.start();
+  const store = await RedisStore.open({ url: redis.url, timeoutMs: 30_000 });
+  const client = new Redis(redis.url);
+  t.after(async () => {
+    client.disconnect();
+    await store.close();
+    await redis.stop();
+  });
+  const each = { requests_per_minute: 6000, tokens_per_minute: 1e9 };
+  const rules = [
+    { name: "all", concurrent: 100, ...each },
+    { name: "tenants", per: "tenant", ...each },
+    { name: "keys", per: "key", ...each },
+  ];
+  const stage = await stageOf({ rules }, store);
+  const scripts = async (): Promise<number> => {
+    const stats = await client.info("commandstats");
+    return ["eval", "evalsha"].reduce(
+      (sum, name) => sum + Number(new RegExp(`cmdstat_${name}:calls=(\\d+)`).exec(stats)?.[1] ?? 0),
+      0,
+    );
+  };
+  const call = async (): Promise<void> => {
+    const exchange = sampleExchange({ caller: { keyId: "k", tenant: "t" }, body: { max_tokens: 9 } });
+    const hooks = await ask(stage, exchange);
+    await hooks?.settle?.(undefined);
+  };
+  await call();
+  const before = await scripts();
+  for (let calls = 0; calls < 20; calls += 1) await call();
+  assert.equal((await scripts()) - before, 40);
+  await stage.close?.();
 });

@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { OctavoError } from "@octavo/protocol";
 import { z } from "zod";
 import type { Exchange } from "../exchange/exchange.js";
-import type { Stage, StageContext, StageDefinition, StageHooks } from "../exchange/stage.js";
-import type { RateBucket, SharedStore } from "../store/shared-store.js";
+import type { MaybePromise, Stage, StageContext, StageDefinition, StageHooks } from "../exchange/stage.js";
+import type { RateShare, SharedStore } from "../store/shared-store.js";
 import { completionTokensAtMost, limitCompletion, unboundedCall } from "./completion-tokens.js";
 import { ConcurrencyGate } from "./concurrency-gate.js";
 import { scopeFields, subjectsOf } from "./scope.js";
@@ -56,10 +56,9 @@ const limitsSchema = z
 export type LimitsConfig = z.output<typeof limitsSchema>;
 type LimitRule = LimitsConfig["rules"][number];
 
-/** What one call took, to be returned if it is refused by a later rule or used less. */
-interface Taken {
-  readonly bucket: RateBucket;
-  readonly amount: number;
+/** What one call takes, to be returned where it uses less. */
+interface Taken extends RateShare {
+  readonly rule: LimitRule;
   readonly unit: "requests" | "tokens";
 }
 
@@ -76,19 +75,32 @@ class LimitsStage implements Stage {
 
   async onRequest(exchange: Exchange): Promise<StageHooks | undefined> {
     this.#limitSize(exchange);
-    const taken: Taken[] = [];
+    const shares: Taken[] = [];
     const entered: string[] = [];
     try {
       for (const rule of this.#config.rules)
-        for (const subject of subjectsOf(rule, exchange))
-          await this.#apply(rule, subject, exchange, taken, entered);
+        for (const subject of subjectsOf(rule, exchange)) {
+          const key = `${rule.name}:${subject}`;
+          if (rule.concurrent !== undefined) {
+            const entering = this.#gate.enter({ key, limit: rule.concurrent });
+            if (!(entering instanceof Promise ? await entering : entering))
+              throw refused(rule, `${rule.concurrent} calls at the same time`, 1000);
+            entered.push(key);
+          }
+          addShares(rule, key, exchange, shares);
+        }
+      if (shares.length > 0) {
+        // all rules in one step: of a shared store one round trip
+        const taking = this.#store.takeRates(shares);
+        const lacking = taking instanceof Promise ? await taking : taking;
+        if (lacking !== undefined) throw rateRefused(shares[lacking.index], lacking.waitMs);
+      }
     } catch (error) {
       for (const key of entered) this.#gate.leave(key);
-      await this.#giveBack(taken, () => 0).catch(() => undefined);
       throw error;
     }
-    if (taken.length === 0 && entered.length === 0) return undefined;
-    return { settle: () => this.#settle(exchange, taken, entered) };
+    if (shares.length === 0 && entered.length === 0) return undefined;
+    return { settle: () => this.#settle(exchange, shares, entered) };
   }
 
   #limitSize(exchange: Exchange): void {
@@ -104,66 +116,46 @@ class LimitsStage implements Stage {
     );
   }
 
-  async #apply(
-    rule: LimitRule,
-    subject: string,
-    exchange: Exchange,
-    taken: Taken[],
-    entered: string[],
-  ): Promise<void> {
-    const key = `${rule.name}:${subject}`;
-    if (rule.concurrent !== undefined) {
-      if (!(await this.#gate.enter({ key, limit: rule.concurrent })))
-        throw refused(rule, `${rule.concurrent} calls at the same time`, 1000);
-      entered.push(key);
-    }
-    if (rule.requests_per_minute !== undefined) {
-      const perSecond = rule.requests_per_minute / 60;
-      const burst = rule.requests_burst ?? Math.max(1, Math.ceil(perSecond * 10));
-      const bucket = { key: `requests:${key}`, perSecond, burst };
-      await this.#take(rule, { bucket, amount: 1, unit: "requests" }, taken);
-    }
-    if (rule.tokens_per_minute !== undefined) {
-      const burst = rule.tokens_burst ?? Math.max(1, Math.ceil(rule.tokens_per_minute));
-      const bucket = { key: `tokens:${key}`, perSecond: rule.tokens_per_minute / 60, burst };
-      const amount = Math.max(1, exchange.promptTokensAtMost() + completionTokensAtMost(exchange));
-      if (amount === Infinity) throw unboundedCall(rule.name);
-      if (amount > burst)
-        throw new OctavoError(
-          "invalid_request",
-          `The call may take ${amount} tokens, and ${rule.name} lets ${burst} through at once; shorten it or lower max_tokens.`,
-          { param: "max_tokens" },
-        );
-      await this.#take(rule, { bucket, amount, unit: "tokens" }, taken);
-    }
-  }
-
-  async #take(rule: LimitRule, wanted: Taken, taken: Taken[]): Promise<void> {
-    const { granted, waitMs } = await this.#store.takeRate(wanted.bucket, wanted.amount, wanted.amount);
-    if (granted === 0) {
-      const perMinute = Math.round(wanted.bucket.perSecond * 60 * 100) / 100;
-      throw refused(rule, `${perMinute} ${wanted.unit} per minute`, waitMs);
-    }
-    taken.push(wanted);
-  }
-
-  async #settle(exchange: Exchange, taken: readonly Taken[], entered: readonly string[]): Promise<void> {
+  #settle(exchange: Exchange, shares: readonly Taken[], entered: readonly string[]): MaybePromise<void> {
     for (const key of entered) this.#gate.leave(key);
     const { usage } = exchange.ledger;
     const tokens = usage === undefined ? 0 : usage.promptTokens + usage.completionTokens;
-    await this.#giveBack(taken, ({ unit, amount }) => (unit === "requests" ? amount : tokens));
-  }
-
-  async #giveBack(taken: readonly Taken[], used: (taken: Taken) => number): Promise<void> {
-    for (const one of taken) {
-      const unused = one.amount - used(one);
-      if (unused > 0) await this.#store.giveBackRate(one.bucket, unused);
-    }
+    const unused: RateShare[] = [];
+    for (const { unit, bucket, amount } of shares)
+      if (unit === "tokens" && amount > tokens) unused.push({ bucket, amount: amount - tokens });
+    if (unused.length > 0) return this.#store.giveBackRates(unused);
   }
 
   close(): Promise<void> {
     return this.#gate.close();
   }
+}
+
+function addShares(rule: LimitRule, key: string, exchange: Exchange, shares: Taken[]): void {
+  if (rule.requests_per_minute !== undefined) {
+    const perSecond = rule.requests_per_minute / 60;
+    const burst = rule.requests_burst ?? Math.max(1, Math.ceil(perSecond * 10));
+    shares.push({ rule, unit: "requests", bucket: { key: `requests:${key}`, perSecond, burst }, amount: 1 });
+  }
+  if (rule.tokens_per_minute === undefined) return;
+  const burst = rule.tokens_burst ?? Math.max(1, Math.ceil(rule.tokens_per_minute));
+  const bucket = { key: `tokens:${key}`, perSecond: rule.tokens_per_minute / 60, burst };
+  const amount = Math.max(1, exchange.promptTokensAtMost() + completionTokensAtMost(exchange));
+  if (amount === Infinity) throw unboundedCall(rule.name);
+  if (amount > burst)
+    throw new OctavoError(
+      "invalid_request",
+      `The call may take ${amount} tokens, and ${rule.name} lets ${burst} through at once; shorten it or lower max_tokens.`,
+      { param: "max_tokens" },
+    );
+  shares.push({ rule, unit: "tokens", bucket, amount });
+}
+
+function rateRefused(share: Taken | undefined, waitMs: number): OctavoError {
+  if (share === undefined)
+    return new OctavoError("internal_error", "a share was refused that was not asked for");
+  const perMinute = Math.round(share.bucket.perSecond * 60 * 100) / 100;
+  return refused(share.rule, `${perMinute} ${share.unit} per minute`, waitMs);
 }
 
 function refused(rule: LimitRule, what: string, waitMs: number): OctavoError {

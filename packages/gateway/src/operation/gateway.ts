@@ -175,7 +175,9 @@ export class Gateway {
     } catch (thrown) {
       this.#fail(exchange, writing, exchange.abortReason ?? thrown, request);
     } finally {
-      await this.#settle(exchange, hooks, answer, parent?.spanId);
+      closeAccount(exchange);
+      if (hooks.length > 0) await this.#settle(exchange, hooks, answer);
+      this.#record(exchange, parent?.spanId);
       runtime.leave();
     }
   }
@@ -247,14 +249,12 @@ export class Gateway {
     exchange: LiveExchange,
     hooks: readonly StageHooks[],
     answer: WholeAnswer | undefined,
-    parentSpanId: string | undefined,
   ): Promise<void> {
-    const { ledger } = exchange;
-    closeAccount(exchange);
     for (const { settle, collectsAnswer } of hooks) {
       if (settle === undefined) continue;
       try {
-        await settle(collectsAnswer === true ? answer : undefined);
+        const settling = settle(collectsAnswer === true ? answer : undefined);
+        if (settling instanceof Promise) await settling;
       } catch (thrown) {
         this.#context.log("error", "settle_failed", {
           request_id: exchange.id,
@@ -262,6 +262,11 @@ export class Gateway {
         });
       }
     }
+  }
+
+  /** The exchange is over: nothing changes its account any more. */
+  #record(exchange: LiveExchange, parentSpanId: string | undefined): void {
+    const { ledger } = exchange;
     this.metrics.record(ledger);
     this.#spans.record(exchange, parentSpanId);
     if (this.#log.isOn) this.#log.add(accessLine(ledger));

@@ -1,18 +1,18 @@
 import { OctavoError } from "@octavo/protocol";
 import { formatTraceParent } from "@octavo/tracing";
 import type { PlannedAttempt } from "../exchange/exchange.js";
-import type { AttemptRecord } from "../exchange/ledger-entry.js";
+import type { AttemptReason } from "../exchange/ledger-entry.js";
 import type { LiveExchange } from "../exchange/live-exchange.js";
 import type { StageHooks, WholeAnswer } from "../exchange/stage.js";
 import { TargetAttempt } from "../relay/attempt.js";
-import { AttemptBudget } from "../relay/attempt-budget.js";
+import type { AttemptBudget } from "../relay/attempt-budget.js";
 import { Continuation } from "../relay/continuation.js";
 import { isResumable, makeCall } from "../relay/make-call.js";
-import { AnswerSource, noTarget } from "../relay/obtain-answer.js";
+import { AnswerSource, noTarget, type ObtainOptions } from "../relay/obtain-answer.js";
 import { Relay } from "../relay/relay-answer.js";
 import type { AnswerWriting } from "../relay/send-whole.js";
 import type { PromptBlocks } from "../routing/prefix-index.js";
-import type { LiveTarget } from "../targets/live-target.js";
+import type { RouteChoice } from "../routing/router.js";
 import { drawSeed, type GatewayRuntime, runStages } from "./runtime.js";
 
 export interface CallEnvironment {
@@ -37,57 +37,33 @@ export async function runCall(
   checkAborted(exchange);
   const local = hooks.at(-1)?.answer;
   if (local !== undefined) {
-    const source = sourceOf(exchange, environment, hooks, [], undefined, undefined);
-    await relayOf(exchange, environment, hooks, source, undefined, undefined, false).local(local);
+    await relayOf(exchange, environment, hooks, undefined, undefined, undefined).local(local);
     return undefined;
   }
   const { choice } = exchange;
-  const blocks = await runtime.prefixes.blocksOf(choice.route.name, exchange);
+  const counted = runtime.prefixes.blocksOf(choice.route.name, exchange);
+  const blocks = counted instanceof Promise ? await counted : counted;
   const { ledger } = exchange;
   ledger.route = choice.route.name;
   ledger.strategy = choice.route.config.strategy;
   exchange.dueMs = exchange.arrivedMs + choice.route.config.timeouts.total;
-  const plan = (): readonly PlannedAttempt[] => {
-    let planned = runtime.router.plan(
-      choice,
-      exchange.facts,
-      environment.nowMs(),
-      environment.random,
-      blocks,
-    );
-    for (const { onRoute } of hooks) if (onRoute !== undefined) planned = onRoute(planned);
-    return planned;
-  };
-  const { pool } = choice.route;
-  const planInTurn = async (): Promise<readonly PlannedAttempt[]> => {
-    if (choice.pinned !== undefined && pool?.member(choice.pinned) === undefined) throw noSuchReplica();
-    await pool?.turn(
-      {
-        arrivedMs: exchange.arrivedMs,
-        tokens: (blocks?.numTokens ?? exchange.facts.promptTokens) + exchange.facts.maxTokens,
-        isFirst: ledger.attempts.length === 0,
-      },
-      () => runtime.router.hasRoom(choice, exchange.facts, environment.nowMs()),
-      () => exchange.signal,
-    );
-    return plan();
-  };
-  const planned = pool === undefined ? plan() : await planInTurn();
+  const asked: AskedTargets = { exchange, environment, hooks, choice, blocks };
+  const isPooled = choice.route.pool !== undefined;
+  const planned = isPooled ? await planInTurn(asked) : plan(asked);
   if (planned.length === 0) throw noTarget();
-  const continuation = planned.some(({ target }) => {
-    const live = runtime.router.target(target);
-    return live !== undefined && isResumable(exchange, live);
-  })
-    ? new Continuation(drawSeed())
-    : undefined;
-  const replan = pool === undefined ? undefined : planInTurn;
-  const source = sourceOf(exchange, environment, hooks, planned, continuation, blocks, replan);
+  const continuation =
+    exchange.facts.isStream && planned.some(({ target }) => mayResume(asked, target))
+      ? new Continuation(drawSeed())
+      : undefined;
+  const source = new AnswerSource(
+    new CallTargets(asked, planned, continuation, isPooled ? () => planInTurn(asked) : undefined),
+  );
   exchange.cancelled = source;
   exchange.dueMs = exchange.arrivedMs + choice.route.config.timeouts.total;
   try {
     const obtained = await source.obtain();
-    const relay = relayOf(exchange, environment, hooks, source, continuation, blocks, true);
-    return await relay.run(obtained);
+    const relaying = relayOf(exchange, environment, hooks, source, continuation, blocks).run(obtained);
+    return relaying instanceof Promise ? await relaying : relaying;
   } catch (thrown) {
     throw exchange.abortReason ?? thrown;
   } finally {
@@ -95,93 +71,151 @@ export async function runCall(
   }
 }
 
-function sourceOf(
-  exchange: LiveExchange,
-  environment: CallEnvironment,
-  hooks: readonly StageHooks[],
-  planned: readonly PlannedAttempt[],
-  continuation: Continuation | undefined,
-  blocks: PromptBlocks | undefined,
-  replan?: () => Promise<readonly PlannedAttempt[]>,
-): AnswerSource {
-  const { runtime } = environment;
-  const choice = planned.length === 0 ? undefined : exchange.choice;
-  const route = choice?.route;
-  const budgets = route === undefined ? undefined : runtime.budgets(route);
-  const { retries, hedge } = route?.config ?? {};
-  /** A target that has left its pool is not found by its name any more. */
-  const attempted = new Map<AttemptRecord, LiveTarget>();
-  budgets?.retries.earn();
-  budgets?.hedges.earn();
-  return new AnswerSource({
-    planned,
-    replan,
-    maxAttempts: retries?.attempts ?? 0,
-    latencyThresholdMs: retries?.latency_threshold,
-    hedgeAfterMs:
-      hedge === undefined || choice === undefined ? undefined : hedgeDelay(runtime, hedge.after, planned),
-    retryOnRefusal: retries?.on_refusal ?? false,
-    retries: budgets?.retries ?? noBudget,
-    hedges: budgets?.hedges ?? noBudget,
-    allowsExtra: () => allowsExtra(hooks),
-    canContinue: (next) => {
-      const { winner } = exchange.ledger;
-      const begun = winner === undefined ? undefined : attempted.get(winner);
-      const live = runtime.router.target(next.target);
-      return (
-        begun?.row.resumes === true &&
-        live?.row.resumes === true &&
-        live.modelName(next.model) === winner?.model
-      );
-    },
-    open: (next, reason, firstByteMs) => {
-      const target = runtime.router.target(next.target);
-      const name = target?.modelName(next.model);
-      if (target === undefined || name === undefined || choice === undefined)
-        throw new OctavoError("no_target", `No target ${next.target} has a model ${next.model}.`);
-      if (!target.admits(environment.nowMs(), choice.lane?.share)) throw noTarget();
-      const { timeouts } = choice.route.config;
-      const cachedTokens = blocks?.index.predict(target.name, blocks.hashes, blocks.numTokens);
-      const { maxTokens, promptTokens: guessed } = exchange.facts;
-      const promptTokens = blocks?.numTokens ?? guessed;
-      const attempt = new TargetAttempt({
-        target,
-        model: next.model,
-        call: makeCall(exchange, { target, model: name, priority: choice.lane?.priority ?? 0, continuation }),
-        reason,
-        timeouts: {
-          firstByteMs: Math.min(timeouts.first_byte, firstByteMs ?? Infinity),
-          idleMs: timeouts.idle,
-        },
-        maxAnswerBytes: runtime.config.limits.max_answer,
-        maxEventBytes: runtime.config.limits.max_event,
-        elapsedMs: () => exchange.elapsedMs(),
-        nowMs: environment.nowMs,
-        predictedCachedTokens: cachedTokens,
-        expectedTokens: promptTokens - (cachedTokens ?? 0) + maxTokens,
-        traceHeaders: ["traceparent", formatTraceParent(exchange.trace), "x-request-id", exchange.id],
-      });
-      exchange.ledger.attempts.push(attempt.record);
-      attempted.set(attempt.record, target);
-      return attempt;
-    },
-    checkAborted: () => checkAborted(exchange),
-  });
+/** A call whose route is known. */
+interface AskedTargets {
+  readonly exchange: LiveExchange;
+  readonly environment: CallEnvironment;
+  readonly hooks: readonly StageHooks[];
+  readonly choice: RouteChoice;
+  readonly blocks: PromptBlocks | undefined;
 }
 
-async function allowsExtra(hooks: readonly StageHooks[]): Promise<boolean> {
-  for (const { onExtraAttempt } of hooks) if ((await onExtraAttempt?.()) === false) return false;
-  return true;
+function plan({ exchange, environment, hooks, choice, blocks }: AskedTargets): readonly PlannedAttempt[] {
+  const { runtime, nowMs, random } = environment;
+  let planned = runtime.router.plan(choice, exchange.facts, nowMs(), random, blocks);
+  for (const { onRoute } of hooks) if (onRoute !== undefined) planned = onRoute(planned);
+  return planned;
+}
+
+async function planInTurn(asked: AskedTargets): Promise<readonly PlannedAttempt[]> {
+  const { exchange, environment, choice, blocks } = asked;
+  const { pool } = choice.route;
+  const { router } = environment.runtime;
+  if (choice.pinned !== undefined && pool?.member(choice.pinned) === undefined) throw noSuchReplica();
+  await pool?.turn(
+    {
+      arrivedMs: exchange.arrivedMs,
+      tokens: (blocks?.numTokens ?? exchange.facts.promptTokens) + exchange.facts.maxTokens,
+      isFirst: exchange.ledger.attempts.length === 0,
+    },
+    () => router.hasRoom(choice, exchange.facts, environment.nowMs()),
+    () => exchange.signal,
+  );
+  return plan(asked);
+}
+
+function mayResume({ exchange, environment }: AskedTargets, target: string): boolean {
+  const live = environment.runtime.router.target(target);
+  return live !== undefined && isResumable(exchange, live);
+}
+
+/** Opens attempts for one call. A class, since a call that made closures instead would take longer. */
+class CallTargets implements ObtainOptions {
+  readonly planned: readonly PlannedAttempt[];
+  readonly replan: (() => Promise<readonly PlannedAttempt[]>) | undefined;
+  readonly maxAttempts: number;
+  readonly latencyThresholdMs: number | undefined;
+  readonly hedgeAfterMs: number | undefined;
+  readonly retryOnRefusal: boolean;
+  readonly retries: AttemptBudget;
+  readonly hedges: AttemptBudget;
+  readonly #asked: AskedTargets;
+  readonly #continuation: Continuation | undefined;
+  /** A target that has left its pool is not found by its name any more. */
+  readonly #attempts: TargetAttempt[] = [];
+
+  constructor(
+    asked: AskedTargets,
+    planned: readonly PlannedAttempt[],
+    continuation: Continuation | undefined,
+    replan: (() => Promise<readonly PlannedAttempt[]>) | undefined,
+  ) {
+    const { route } = asked.choice;
+    const { runtime } = asked.environment;
+    const { retries, hedge } = route.config;
+    const budgets = runtime.budgets(route);
+    budgets.retries.earn();
+    budgets.hedges.earn();
+    this.planned = planned;
+    this.replan = replan;
+    this.maxAttempts = retries.attempts;
+    this.latencyThresholdMs = retries.latency_threshold;
+    this.hedgeAfterMs = hedge === undefined ? undefined : hedgeDelay(runtime, hedge.after, planned);
+    this.retryOnRefusal = retries.on_refusal;
+    this.retries = budgets.retries;
+    this.hedges = budgets.hedges;
+    this.#asked = asked;
+    this.#continuation = continuation;
+  }
+
+  async allowsExtra(): Promise<boolean> {
+    for (const { onExtraAttempt } of this.#asked.hooks)
+      if ((await onExtraAttempt?.()) === false) return false;
+    return true;
+  }
+
+  canContinue(next: PlannedAttempt): boolean {
+    const { exchange, environment } = this.#asked;
+    const { winner } = exchange.ledger;
+    const begun = this.#attempts.find(({ record }) => record === winner)?.target;
+    const live = environment.runtime.router.target(next.target);
+    return (
+      begun?.row.resumes === true &&
+      live?.row.resumes === true &&
+      live.modelName(next.model) === winner?.model
+    );
+  }
+
+  open(next: PlannedAttempt, reason: AttemptReason, firstByteMs: number | undefined): TargetAttempt {
+    const { exchange, environment, choice, blocks } = this.#asked;
+    const { runtime, nowMs } = environment;
+    const target = runtime.router.target(next.target);
+    const name = target?.modelName(next.model);
+    if (target === undefined || name === undefined)
+      throw new OctavoError("no_target", `No target ${next.target} has a model ${next.model}.`);
+    if (!target.admits(nowMs(), choice.lane?.share)) throw noTarget();
+    const { timeouts } = choice.route.config;
+    const cachedTokens = blocks?.index.predict(target.name, blocks.hashes, blocks.numTokens);
+    const { maxTokens, promptTokens: guessed } = exchange.facts;
+    const attempt = new TargetAttempt({
+      target,
+      model: next.model,
+      call: makeCall(exchange, {
+        target,
+        model: name,
+        priority: choice.lane?.priority ?? 0,
+        continuation: this.#continuation,
+      }),
+      reason,
+      timeouts: {
+        firstByteMs: Math.min(timeouts.first_byte, firstByteMs ?? Infinity),
+        idleMs: timeouts.idle,
+      },
+      maxAnswerBytes: runtime.config.limits.max_answer,
+      maxEventBytes: runtime.config.limits.max_event,
+      clock: exchange,
+      nowMs,
+      predictedCachedTokens: cachedTokens,
+      expectedTokens: (blocks?.numTokens ?? guessed) - (cachedTokens ?? 0) + maxTokens,
+      traceHeaders: ["traceparent", formatTraceParent(exchange.trace), "x-request-id", exchange.id],
+    });
+    exchange.ledger.attempts.push(attempt.record);
+    this.#attempts.push(attempt);
+    return attempt;
+  }
+
+  checkAborted(): void {
+    checkAborted(this.#asked.exchange);
+  }
 }
 
 function relayOf(
   exchange: LiveExchange,
   { writing }: CallEnvironment,
   hooks: readonly StageHooks[],
-  source: AnswerSource,
+  source: AnswerSource | undefined,
   continuation: Continuation | undefined,
   blocks: PromptBlocks | undefined,
-  asksTargets: boolean,
 ): Relay {
   const { fields } = exchange.body;
   const options = fields["stream_options"] as { readonly include_usage?: unknown } | null | undefined;
@@ -190,7 +224,7 @@ function relayOf(
     source,
     continuation,
     hidesUsage: options?.include_usage !== true,
-    hidesTokenIds: asksTargets && continuation !== undefined && fields["return_token_ids"] !== true,
+    hidesTokenIds: continuation !== undefined && fields["return_token_ids"] !== true,
     writing,
     onWinner: (attempt) => {
       exchange.ledger.winner = attempt.record;
@@ -215,8 +249,6 @@ function hedgeDelay(
 function noSuchReplica(): OctavoError {
   return new OctavoError("no_target", "The replica that the request is pinned to is not there.");
 }
-
-const noBudget = new AttemptBudget(0);
 
 function checkAborted({ abortReason }: LiveExchange): void {
   if (abortReason !== undefined) throw abortReason;

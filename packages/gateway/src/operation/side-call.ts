@@ -36,7 +36,7 @@ export async function makeSideCall(
     timeouts,
     maxAnswerBytes: runtime.config.limits.max_answer,
     maxEventBytes: runtime.config.limits.max_event,
-    elapsedMs: () => performance.now() - startedMs,
+    clock: { elapsedMs: () => performance.now() - startedMs },
     nowMs,
     predictedCachedTokens: undefined,
     expectedTokens: 0,

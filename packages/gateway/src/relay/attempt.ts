@@ -12,7 +12,7 @@ import { type AttemptReason, type AttemptRecord, beginAttempt } from "../exchang
 import type { StreamPart, StreamReader, WireCall } from "../families/family.js";
 import { dollarsOf, type LiveTarget, type DrainableCall } from "../targets/live-target.js";
 import { usageOfAnswer } from "./answer-usage.js";
-import { UpstreamCall, type UpstreamTimeouts } from "./upstream-call.js";
+import { UpstreamCall, type UpstreamListener, type UpstreamTimeouts } from "./upstream-call.js";
 
 export interface AttemptOptions {
   readonly target: LiveTarget;
@@ -23,8 +23,8 @@ export interface AttemptOptions {
   readonly timeouts: UpstreamTimeouts;
   readonly maxAnswerBytes: number;
   readonly maxEventBytes: number;
-  /** Since the exchange arrived. */
-  readonly elapsedMs: () => number;
+  /** Tells the time since the exchange arrived. */
+  readonly clock: { elapsedMs(): number };
   readonly nowMs: () => number;
   readonly predictedCachedTokens: number | undefined;
   /** That it may have to compute, prompt and output. */
@@ -48,18 +48,19 @@ export type AttemptStart =
 const maxWaitingChunks = 32;
 
 /** One call of one target: knows when the answer has begun, hands over its parts, and keeps the target's account. */
-export class TargetAttempt implements DrainableCall {
+export class TargetAttempt implements DrainableCall, UpstreamListener {
   /** Among the calls of its target. */
   place = -1;
   readonly record: AttemptRecord;
   readonly target: LiveTarget;
   readonly model: string;
-  readonly ready: Promise<AttemptStart>;
   readonly #options: AttemptOptions;
   readonly #upstream: UpstreamCall;
   readonly #startedMs: number;
-  #resolve!: (start: AttemptStart) => void;
-  #reject!: (error: OctavoError) => void;
+  #start: AttemptStart | undefined;
+  #ready: Promise<AttemptStart> | undefined;
+  #resolve: ((start: AttemptStart) => void) | undefined;
+  #reject: ((error: OctavoError) => void) | undefined;
   #status = 0;
   #headers: IncomingHttpHeaders = {};
   #chunks: Buffer[] = [];
@@ -78,7 +79,7 @@ export class TargetAttempt implements DrainableCall {
     this.#options = options;
     this.target = target;
     this.model = options.model;
-    this.#startedMs = options.elapsedMs();
+    this.#startedMs = options.clock.elapsedMs();
     this.record = beginAttempt({
       target: target.name,
       model: call.model,
@@ -86,12 +87,6 @@ export class TargetAttempt implements DrainableCall {
       startedMs: this.#startedMs,
       predictedCachedTokens: options.predictedCachedTokens,
     });
-    this.ready = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
-    // nobody waits for it, so nobody handles its failure
-    this.ready.catch(() => undefined);
     const wire = target.family.request(call);
     const sent = target.headersFor(wire, options.nowMs());
     sent.push(...options.traceHeaders);
@@ -105,17 +100,45 @@ export class TargetAttempt implements DrainableCall {
         body: wire.body,
       },
       options.timeouts,
-      {
-        onStart: (status, headers) => {
-          this.#status = status;
-          this.#headers = headers;
-          this.record.status = status;
-        },
-        onData: (chunk) => this.#guarded(() => this.#onData(chunk)),
-        onEnd: () => this.#guarded(() => this.#onEnd()),
-        onFailure: (error) => this.#fail(this.#hasBegun ? interrupted(error) : error),
-      },
+      this,
     );
+  }
+
+  /** Rejects where it fails before it begins. Made for who asks: whoever does not wait for it does not want its failure. */
+  get ready(): Promise<AttemptStart> {
+    if (this.#ready !== undefined) return this.#ready;
+    if (this.#start !== undefined) return Promise.resolve(this.#start);
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    return (this.#ready = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    }));
+  }
+
+  onStart(status: number, headers: IncomingHttpHeaders): void {
+    this.#status = status;
+    this.#headers = headers;
+    this.record.status = status;
+  }
+
+  onData(chunk: Buffer): void {
+    try {
+      this.#takeBytes(chunk);
+    } catch (thrown) {
+      this.#refuse(thrown);
+    }
+  }
+
+  onEnd(): void {
+    try {
+      this.#finish();
+    } catch (thrown) {
+      this.#refuse(thrown);
+    }
+  }
+
+  onFailure(error: OctavoError): void {
+    this.#fail(this.#hasBegun ? interrupted(error) : error);
   }
 
   /** Ends it because its answer is not wanted any more; says nothing of the target's health. */
@@ -125,7 +148,7 @@ export class TargetAttempt implements DrainableCall {
     this.target.breaker.abandon();
     this.#close("cancelled");
     this.#failure = new OctavoError("request_cancelled", "the attempt was cancelled");
-    this.#reject(this.#failure);
+    this.#reject?.(this.#failure);
     this.#wake?.();
   }
 
@@ -162,7 +185,7 @@ export class TargetAttempt implements DrainableCall {
     return parts;
   }
 
-  #onData(chunk: Buffer): void {
+  #takeBytes(chunk: Buffer): void {
     const isStream = this.#options.call.isStream && this.#status < 300;
     if (!isStream) {
       this.#numBytes += chunk.length;
@@ -206,7 +229,7 @@ export class TargetAttempt implements DrainableCall {
     return family.reader(call, { maxEventBytes });
   }
 
-  #onEnd(): void {
+  #finish(): void {
     if (this.#status >= 300) throw this.#refused();
     if (this.#options.call.isStream) this.#endStream();
     else this.#endWhole();
@@ -241,9 +264,10 @@ export class TargetAttempt implements DrainableCall {
 
   #begin(start: AttemptStart): void {
     this.#hasBegun = true;
-    this.record.firstByteMs = this.#options.elapsedMs();
+    this.record.firstByteMs = this.#options.clock.elapsedMs();
     this.target.firstByte.record(this.record.firstByteMs - this.#startedMs);
-    this.#resolve(start);
+    this.#start = start;
+    this.#resolve?.(start);
   }
 
   /** What a status of 300 and above means; the message is the target's own. */
@@ -273,14 +297,11 @@ export class TargetAttempt implements DrainableCall {
     });
   }
 
-  #guarded(run: () => void): void {
-    try {
-      run();
-    } catch (thrown) {
-      const error = OctavoError.from(thrown);
-      this.#upstream.cancel();
-      this.#fail(this.#hasBegun && error.code !== "stream_interrupted" ? interrupted(error) : error);
-    }
+  /** What the target sent cannot be used. */
+  #refuse(thrown: unknown): void {
+    const error = OctavoError.from(thrown);
+    this.#upstream.cancel();
+    this.#fail(this.#hasBegun && error.code !== "stream_interrupted" ? interrupted(error) : error);
   }
 
   #succeed(): void {
@@ -298,14 +319,14 @@ export class TargetAttempt implements DrainableCall {
     else breaker.fail(this.#options.nowMs());
     this.#failure = error;
     this.#close(error.code);
-    this.#reject(error);
+    this.#reject?.(error);
     this.#wake?.();
   }
 
   #close(outcome: AttemptRecord["outcome"]): void {
     const { record, target } = this;
     record.outcome = outcome;
-    record.endedMs = this.#options.elapsedMs();
+    record.endedMs = this.#options.clock.elapsedMs();
     if (record.usage !== undefined) record.costUsd = dollarsOf(target.priceOf(this.model), record.usage);
     target.end(this);
   }

@@ -57,8 +57,8 @@ const backoffMs = 50;
  */
 export class AnswerSource {
   readonly #options: ObtainOptions;
-  readonly #open = new Set<TargetAttempt>();
-  readonly #asked = new Set<string>();
+  #open: TargetAttempt[] = [];
+  readonly #asked: string[] = [];
   #planned: readonly PlannedAttempt[];
   #numAttempts = 0;
   #place = 0;
@@ -70,8 +70,14 @@ export class AnswerSource {
 
   /** Cancels what still runs. */
   cancel(): void {
-    for (const attempt of this.#open) attempt.cancel();
-    this.#open.clear();
+    this.#keep(undefined);
+  }
+
+  /** Cancels all others. */
+  #keep(winner: TargetAttempt | undefined): void {
+    const open = this.#open;
+    this.#open = winner === undefined ? [] : [winner];
+    for (const attempt of open) if (attempt !== winner) attempt.cancel();
   }
 
   /** Whether another attempt could be made. */
@@ -81,23 +87,22 @@ export class AnswerSource {
 
   /** Throws the last attempt's error, or `no_target` where none is left to ask. */
   async obtain(reason?: AttemptReason): Promise<Obtained> {
-    const { checkAborted, retryOnRefusal } = this.#options;
     let error: OctavoError | undefined;
     for (;;) {
-      checkAborted();
+      this.#options.checkAborted();
       try {
-        const first = await this.#next(reason, error);
+        // each promise that need not be costs a call more than most of its checks
+        const first = this.#numAttempts === 0 ? this.#first(reason) : await this.#next(reason, error);
         if (first === undefined) break;
-        const obtained = await this.#firstOf(first);
-        this.#open.delete(obtained.attempt);
-        this.cancel();
-        if (!(retryOnRefusal && isRefusal(obtained.start) && this.hasMore)) {
-          this.#open.add(obtained.attempt);
-          return obtained;
-        }
+        const obtained = this.#mayHedge
+          ? await this.#firstOf(first)
+          : { attempt: first, start: await first.ready };
+        const isAccepted = !(this.#options.retryOnRefusal && isRefusal(obtained.start) && this.hasMore);
+        this.#keep(isAccepted ? obtained.attempt : undefined);
+        if (isAccepted) return obtained;
         error = new OctavoError("target_rejected", "the target refused to answer");
       } catch (thrown) {
-        checkAborted();
+        this.#options.checkAborted();
         const failure = OctavoError.from(thrown);
         // what an earlier target said tells more than that a later one takes no calls
         if (failure.code !== "no_target" || error === undefined) error = failure;
@@ -107,15 +112,25 @@ export class AnswerSource {
     throw error ?? noTarget();
   }
 
-  /** The next attempt; undefined where none may be made. */
+  #first(reason: AttemptReason | undefined): TargetAttempt | undefined {
+    const next = this.hasMore ? this.#pick(reason) : undefined;
+    return next === undefined ? undefined : this.#startNext(next, reason ?? "first");
+  }
+
+  #startNext(next: PlannedAttempt, reason: AttemptReason): TargetAttempt {
+    this.#place += 1;
+    const hasOther = this.#place < this.#planned.length;
+    return this.#start(next, reason, hasOther ? this.#options.latencyThresholdMs : undefined);
+  }
+
+  /** The next attempt after the first; undefined where none may be made. */
   async #next(
     reason: AttemptReason | undefined,
     error: OctavoError | undefined,
   ): Promise<TargetAttempt | undefined> {
-    const { retries, latencyThresholdMs, replan } = this.#options;
-    const isExtra = this.#numAttempts > 0;
+    const { retries, replan } = this.#options;
     if (!this.hasMore) return undefined;
-    if (isExtra && replan !== undefined) this.#follow(await replan());
+    if (replan !== undefined) this.#follow(await replan());
     const planned = this.#planned;
     const next = this.#pick(reason);
     const isAgain = this.#place >= planned.length;
@@ -126,22 +141,16 @@ export class AnswerSource {
     )
       return undefined;
     // the budget is for targets in trouble; an answer that was judged, or begun, is another matter
-    if (isExtra && reason === undefined && !retries.take()) return undefined;
-    if (isExtra && !(await this.#options.allowsExtra())) return undefined;
+    if (reason === undefined && !retries.take()) return undefined;
+    if (!(await this.#options.allowsExtra())) return undefined;
     if (isAgain)
       await sleep(backoffMs * 2 ** Math.min(4, this.#place - planned.length) * (0.5 + Math.random()));
-    this.#place += 1;
-    const hasOther = this.#place < planned.length;
-    return this.#start(
-      next,
-      reason ?? (!isExtra ? "first" : isAgain ? "retry" : "fallback"),
-      hasOther ? latencyThresholdMs : undefined,
-    );
+    return this.#startNext(next, reason ?? (isAgain ? "retry" : "fallback"));
   }
 
   /** Those that have not been asked come first. */
   #follow(planned: readonly PlannedAttempt[]): void {
-    const isNew = ({ target }: PlannedAttempt): boolean => !this.#asked.has(target);
+    const isNew = ({ target }: PlannedAttempt): boolean => !this.#asked.includes(target);
     const fresh = planned.filter(isNew);
     this.#planned = [...fresh, ...planned.filter((one) => !isNew(one))];
     this.#place = fresh.length === 0 ? planned.length : 0;
@@ -149,11 +158,10 @@ export class AnswerSource {
 
   /** The next target in turn, passing over those that cannot continue an answer where that is what is wanted. */
   #pick(reason: AttemptReason | undefined): PlannedAttempt | undefined {
-    const { canContinue } = this.#options;
     const planned = this.#planned;
     for (let step = 0; step < planned.length; step += 1) {
       const next = planned[(this.#place + step) % planned.length];
-      if (next === undefined || (reason === "resume" && !canContinue(next))) continue;
+      if (next === undefined || (reason === "resume" && !this.#options.canContinue(next))) continue;
       this.#place += step;
       return next;
     }
@@ -162,10 +170,14 @@ export class AnswerSource {
 
   #start(planned: PlannedAttempt, reason: AttemptReason, firstByteMs: number | undefined): TargetAttempt {
     this.#numAttempts += 1;
-    this.#asked.add(planned.target);
+    this.#asked.push(planned.target);
     const attempt = this.#options.open(planned, reason, firstByteMs);
-    this.#open.add(attempt);
+    this.#open.push(attempt);
     return attempt;
+  }
+
+  get #mayHedge(): boolean {
+    return this.#options.hedgeAfterMs !== undefined && this.#place < this.#planned.length;
   }
 
   /** Runs the attempt, and a second one if the first is slow; takes whichever begins to answer first. */
@@ -173,7 +185,7 @@ export class AnswerSource {
     const obtained = first.ready.then((start) => ({ attempt: first, start }));
     const { hedgeAfterMs, hedges } = this.#options;
     const planned = this.#planned;
-    if (hedgeAfterMs === undefined || this.#place >= planned.length) return obtained;
+    if (!this.#mayHedge) return obtained;
     const timer = new AbortController();
     const slow = sleep(hedgeAfterMs, "slow" as const, { signal: timer.signal }).catch(() => "over" as const);
     const settled = obtained.catch(() => "failed" as const);

@@ -1,6 +1,6 @@
 import { OctavoError } from "@octavo/protocol";
 import type { LiveExchange } from "../exchange/live-exchange.js";
-import type { LocalAnswer, StageHooks, WholeAnswer } from "../exchange/stage.js";
+import type { LocalAnswer, MaybePromise, StageHooks, WholeAnswer } from "../exchange/stage.js";
 import { answerChunks, AnswerAssembler } from "./answer-assembler.js";
 import type { TargetAttempt } from "./attempt.js";
 import type { Continuation } from "./continuation.js";
@@ -11,7 +11,8 @@ import { TextFilters } from "./text-filters.js";
 
 export interface RelayOptions {
   readonly hooks: readonly StageHooks[];
-  readonly source: AnswerSource;
+  /** Undefined for an answer of the gateway's own. */
+  readonly source: AnswerSource | undefined;
   /** Undefined where no target could continue an answer. */
   readonly continuation: Continuation | undefined;
   readonly hidesUsage: boolean;
@@ -28,27 +29,41 @@ export class Relay {
   readonly #filters: TextFilters | undefined;
   readonly #judges: readonly NonNullable<StageHooks["judgeAnswer"]>[];
   readonly #collects: boolean;
-  #assembler = new AnswerAssembler();
+  #assembler: AnswerAssembler | undefined;
 
   constructor(exchange: LiveExchange, options: RelayOptions) {
     this.#exchange = exchange;
     this.#options = options;
-    const filters = options.hooks.flatMap(({ filterText }) => filterText ?? []);
+    const { hooks } = options;
+    const filters = hooks.length === 0 ? [] : hooks.flatMap(({ filterText }) => filterText ?? []);
     this.#filters = filters.length === 0 ? undefined : new TextFilters(filters);
-    this.#judges = options.hooks.flatMap(({ judgeAnswer }) => judgeAnswer ?? []);
-    this.#collects = options.hooks.some(({ collectsAnswer }) => collectsAnswer === true);
+    this.#judges = hooks.length === 0 ? [] : hooks.flatMap(({ judgeAnswer }) => judgeAnswer ?? []);
+    this.#collects = hooks.some(({ collectsAnswer }) => collectsAnswer === true);
+    this.#assembler = this.#collects ? new AnswerAssembler() : undefined;
   }
 
-  /** Resolves with the answer where a stage collects it. Throws before the client got anything; later it is an error event. */
-  async run(first: Obtained): Promise<WholeAnswer | undefined> {
+  /** The answer where a stage collects it. Throws before the client got anything; later it is an error event. */
+  run(first: Obtained): MaybePromise<WholeAnswer | undefined> {
+    const { attempt, start } = first;
+    const isPlain = this.#judges.length === 0 && this.#filters === undefined;
+    if (!isPlain || start.kind !== "whole" || this.#exchange.facts.isStream) return this.#relay(first);
+    this.#options.onWinner(attempt);
+    return this.#send(attempt, start.json, start.status, start.text);
+  }
+
+  async #relay(first: Obtained): Promise<WholeAnswer | undefined> {
     let obtained = first;
     for (;;) {
       const { attempt, start } = obtained;
       if (start.kind === "stream" && this.#judges.length === 0) return this.#stream(attempt);
       const json = start.kind === "whole" ? start.json : await this.#wholeOf(attempt);
-      const reason = await this.#rejection(this.#answerOf(attempt, json, start.status));
-      if (reason !== undefined && this.#options.source.hasMore) {
-        const next = await this.#options.source.obtain("escalation").catch(() => undefined);
+      const reason =
+        this.#judges.length === 0
+          ? undefined
+          : await this.#rejection(this.#answerOf(attempt, json, start.status));
+      const { source } = this.#options;
+      if (reason !== undefined && source?.hasMore === true) {
+        const next = await source.obtain("escalation").catch(() => undefined);
         if (next !== undefined) {
           obtained = next;
           continue;
@@ -74,13 +89,18 @@ export class Relay {
     const filtered = this.#filters === undefined ? json : await this.#filters.whole(json);
     const isUnchanged = this.#filters === undefined || JSON.stringify(filtered) === JSON.stringify(json);
     if (this.#exchange.facts.isStream) await this.#streamWhole(filtered);
-    else
-      sendWhole(this.#exchange, this.#options.writing, {
-        status,
-        json: filtered,
-        text: isUnchanged ? text : undefined,
-      });
+    else return this.#send(attempt, filtered, status, isUnchanged ? text : undefined);
     return this.#collects ? this.#answerOf(attempt, filtered, status) : undefined;
+  }
+
+  #send(
+    attempt: TargetAttempt,
+    json: WholeAnswer["json"],
+    status: number,
+    text: string | undefined,
+  ): WholeAnswer | undefined {
+    sendWhole(this.#exchange, this.#options.writing, { status, json, text });
+    return this.#collects ? this.#answerOf(attempt, json, status) : undefined;
   }
 
   async #stream(first: TargetAttempt): Promise<WholeAnswer | undefined> {
@@ -96,12 +116,12 @@ export class Relay {
           await this.#write(writer, parts);
         }
         writer.end();
-        return this.#collects ? this.#answerOf(attempt, this.#assembler.finish(), 200) : undefined;
+        return this.#assembler && this.#answerOf(attempt, this.#assembler.finish(), 200);
       } catch (thrown) {
         const error = this.#exchange.abortReason ?? OctavoError.from(thrown);
         attempt.cancel();
         const next =
-          error.code === "stream_interrupted" && continuation !== undefined
+          error.code === "stream_interrupted" && continuation !== undefined && source !== undefined
             ? await this.#resume(continuation, source)
             : undefined;
         if (next === undefined) {
@@ -137,7 +157,7 @@ export class Relay {
         for (const json of await filters.events(part.json)) filtered.push({ raw: undefined, json });
       leaving = filtered;
     }
-    if (this.#collects) for (const { json } of leaving) this.#assembler.add(json);
+    if (this.#assembler !== undefined) for (const { json } of leaving) this.#assembler.add(json);
     await writer.write(leaving);
   }
 

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import { performance } from "node:perf_hooks";
 import { OctavoError } from "@octavo/protocol";
 import type { Dispatcher } from "undici";
 import type { LiveTarget } from "../targets/live-target.js";
@@ -18,13 +19,19 @@ export interface UpstreamListener {
   onFailure(error: OctavoError): void;
 }
 
-/** One POST to a target over its pool: bytes in, bytes out, with times to the first byte and between bytes. */
-export class UpstreamCall {
+/**
+ * One POST to a target over its pool: bytes in, bytes out, with times to the first byte and between bytes. It is undici's handler
+ * itself, and has one timer, which looks when it fires whether bytes came meanwhile: a call costs neither closures nor a timer for
+ * every chunk.
+ */
+export class UpstreamCall implements Dispatcher.DispatchHandler {
   readonly #listener: UpstreamListener;
   readonly #timeouts: UpstreamTimeouts;
   #controller: Dispatcher.DispatchController | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #hasBytes = false;
+  /** When it fires, and when the last bytes came, on `performance.now()`'s clock. */
+  #timerMs = 0;
+  #bytesMs: number | undefined;
   #isOver = false;
 
   constructor(
@@ -40,29 +47,32 @@ export class UpstreamCall {
   ) {
     this.#listener = listener;
     this.#timeouts = timeouts;
-    this.#timer = setTimeout(() => this.#timeOut(), timeouts.firstByteMs);
+    this.#watch(timeouts.firstByteMs);
     const { path, headers, body } = request;
-    target.pool.dispatch(
-      { path, method: "POST", headers, body },
-      {
-        onRequestStart: (controller) => {
-          this.#controller = controller;
-          if (this.#isOver) controller.abort(cancelled);
-        },
-        onResponseStart: (_, status, answerHeaders) => {
-          if (!this.#isOver) listener.onStart(status, answerHeaders);
-        },
-        onResponseData: (_, chunk) => {
-          if (this.#isOver) return;
-          this.#waitForMore();
-          listener.onData(chunk);
-        },
-        onResponseEnd: () => {
-          if (this.#finish()) listener.onEnd();
-        },
-        onResponseError: (_, cause) => this.#fail(connectionFailure(cause)),
-      },
-    );
+    target.pool.dispatch({ path, method: "POST", headers, body }, this);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#isOver) controller.abort(cancelled);
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    if (!this.#isOver) this.#listener.onStart(status, headers);
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#isOver) return;
+    this.#waitForMore();
+    this.#listener.onData(chunk);
+  }
+
+  onResponseEnd(): void {
+    if (this.#finish()) this.#listener.onEnd();
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, cause: Error): void {
+    this.#fail(connectionFailure(cause));
   }
 
   /** Ends the call: the target sees its connection close at once. Nothing is heard of it afterwards. */
@@ -79,25 +89,38 @@ export class UpstreamCall {
 
   resume(): void {
     if (this.#isOver) return;
-    this.#waitForMore();
+    this.#bytesMs = performance.now();
+    this.#watch(this.#timeouts.idleMs);
     this.#controller?.resume();
   }
 
   #waitForMore(): void {
-    if (this.#hasBytes && this.#timer !== undefined) {
-      this.#timer.refresh();
-      return;
-    }
-    this.#hasBytes = true;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#timeOut(), this.#timeouts.idleMs);
+    const isFirst = this.#bytesMs === undefined;
+    this.#bytesMs = performance.now();
+    const { idleMs } = this.#timeouts;
+    if (isFirst && this.#bytesMs + idleMs < this.#timerMs) this.#watch(idleMs);
   }
 
-  #timeOut(): void {
+  #watch(waitMs: number): void {
+    clearTimeout(this.#timer);
+    this.#timerMs = performance.now() + waitMs;
+    this.#timer = setTimeout(timeOut, waitMs, this);
+  }
+
+  /** For the timer alone. */
+  timeOut(): void {
     const { firstByteMs, idleMs } = this.#timeouts;
-    const message = this.#hasBytes
-      ? `the target sent nothing for ${idleMs} ms`
-      : `the target did not begin to answer within ${firstByteMs} ms`;
+    if (this.#bytesMs !== undefined) {
+      const left = this.#bytesMs + idleMs - performance.now();
+      if (left > 0) {
+        this.#watch(Math.ceil(left));
+        return;
+      }
+    }
+    const message =
+      this.#bytesMs === undefined
+        ? `the target did not begin to answer within ${firstByteMs} ms`
+        : `the target sent nothing for ${idleMs} ms`;
     this.#fail(new OctavoError("target_timeout", message));
   }
 
@@ -113,6 +136,10 @@ export class UpstreamCall {
     clearTimeout(this.#timer);
     return true;
   }
+}
+
+function timeOut(call: UpstreamCall): void {
+  call.timeOut();
 }
 
 /** What undici is given as the reason of an abort; nobody sees it. */

@@ -2,6 +2,7 @@ import { OctavoError } from "@octavo/protocol";
 import { hashLanes, prefixBlockHashes } from "@octavo/text/prefix-hash/prefix-hash";
 import type { GatewayConfig } from "../config/schema.js";
 import type { Exchange } from "../exchange/exchange.js";
+import type { MaybePromise } from "../exchange/stage.js";
 import { PrefixIndex, type PromptBlocks } from "./prefix-index.js";
 import { openPromptTokenizer, type PromptTokenizer } from "./prompt-tokenizer.js";
 
@@ -45,22 +46,28 @@ export class PrefixRouting {
   }
 
   /** Undefined where the route has no tokenizer, or the request is none that it can lay out. */
-  async blocksOf(
-    routeName: string,
-    { operation, body, caller }: Exchange,
-  ): Promise<PromptBlocks | undefined> {
+  blocksOf(routeName: string, exchange: Exchange): MaybePromise<PromptBlocks | undefined> {
+    const { operation } = exchange;
     const route = this.#routes.get(routeName);
     if (route === undefined || (operation !== "chat" && operation !== "completions")) return undefined;
-    const tokens = await route.tokenizer.encode(operation, body.fields);
-    if (tokens === undefined) return undefined;
-    // what tenants may not share in the cache is not the same prefix for routing either
-    const salt = typeof body.fields["cache_salt"] === "string" ? body.fields["cache_salt"] : caller.tenant;
-    return {
-      index: route.index,
-      hashes: prefixBlockHashes(tokens, { blockSize: route.blockSize, salt, key }),
-      numTokens: tokens.length,
-    };
+    return blocksOf(route, operation, exchange);
   }
+}
+
+async function blocksOf(
+  route: RoutePrefixes,
+  operation: "chat" | "completions",
+  { body, caller }: Exchange,
+): Promise<PromptBlocks | undefined> {
+  const tokens = await route.tokenizer.encode(operation, body.fields);
+  if (tokens === undefined) return undefined;
+  // what tenants may not share in the cache is not the same prefix for routing either
+  const salt = typeof body.fields["cache_salt"] === "string" ? body.fields["cache_salt"] : caller.tenant;
+  return {
+    index: route.index,
+    hashes: prefixBlockHashes(tokens, { blockSize: route.blockSize, salt, key }),
+    numTokens: tokens.length,
+  };
 }
 
 function openTokenizer(folder: string, route: string): PromptTokenizer {

@@ -1,7 +1,7 @@
 import { WindowFile } from "./window-file.js";
 import {
-  type RateBucket,
-  type RateGrant,
+  type RateRefusal,
+  type RateShare,
   requireAmounts,
   type SharedStore,
   type SlotPool,
@@ -45,12 +45,7 @@ export class EmbeddedStore implements SharedStore {
     this.#file = new WindowFile(file, nowMs());
   }
 
-  take(window: SpendingWindow, want: number, least: number): Promise<number> {
-    return settled(() => this.takeNow(window, want, least));
-  }
-
-  /** `take` without a promise. */
-  takeNow(window: SpendingWindow, want: number, least: number): number {
+  take(window: SpendingWindow, want: number, least: number): number {
     requireAmounts(want, least);
     const taken = this.#file.taken(window.key);
     const granted = Math.min(want, window.limit - taken);
@@ -59,48 +54,50 @@ export class EmbeddedStore implements SharedStore {
     return granted;
   }
 
-  giveBack(window: SpendingWindow, amount: number): Promise<void> {
-    return settled(() => {
-      this.giveBackNow(window, amount);
-    });
-  }
-
-  giveBackNow(window: SpendingWindow, amount: number): void {
+  giveBack(window: SpendingWindow, amount: number): void {
     const taken = this.#file.taken(window.key);
     if (amount <= 0 || taken === 0) return;
     this.#file.setTaken(window.key, Math.max(0, taken - amount), window.endsAtMs, this.#nowMs());
   }
 
-  taken(window: SpendingWindow): Promise<number> {
-    return settled(() => this.#file.taken(window.key));
+  taken(window: SpendingWindow): number {
+    return this.#file.taken(window.key);
   }
 
-  takeRate(bucket: RateBucket, want: number, least: number): Promise<RateGrant> {
-    return settled(() => this.takeRateNow(bucket, want, least));
-  }
-
-  /** Generic cell rate algorithm (ITU-T I.371): the bucket is the time at which it would be empty. */
-  takeRateNow({ key, perSecond, burst }: RateBucket, want: number, least: number): RateGrant {
-    requireAmounts(want, least);
+  takeRates(shares: readonly RateShare[]): RateRefusal | undefined {
+    for (const { amount } of shares) requireAmounts(amount, amount);
     const now = this.#nowMs();
+    for (let index = 0; index < shares.length; index += 1) {
+      const waitMs = this.#takeRate(shares[index]!, now);
+      if (waitMs === 0) continue;
+      this.giveBackRates(shares.slice(0, index));
+      return { index, waitMs };
+    }
+    return undefined;
+  }
+
+  /**
+   * Generic cell rate algorithm (ITU-T I.371): the bucket is the time at which it would be empty. Returns 0, or how long until
+   * there is enough.
+   */
+  #takeRate({ bucket: { key, perSecond, burst }, amount }: RateShare, now: number): number {
     const interval = 1000 / perSecond;
     const arrival = Math.max(now, this.#arrivalTimes.get(key) ?? now);
     const left = Math.floor((burst * interval - (arrival - now)) / interval + 1e-9);
-    const granted = Math.min(want, left);
-    if (granted < least) return { granted: 0, waitMs: Math.ceil(arrival + (least - burst) * interval - now) };
+    if (left < amount) return Math.max(1, Math.ceil(arrival + (amount - burst) * interval - now));
     if (this.#arrivalTimes.size >= mostKeys) this.#dropBucketsAtRest(now);
-    this.#arrivalTimes.set(key, arrival + granted * interval);
-    return { granted, waitMs: 0 };
+    this.#arrivalTimes.set(key, arrival + amount * interval);
+    return 0;
   }
 
-  giveBackRate({ key, perSecond }: RateBucket, amount: number): Promise<void> {
-    const arrival = this.#arrivalTimes.get(key);
-    if (arrival !== undefined && amount > 0) {
-      const earlier = arrival - amount * (1000 / perSecond);
-      if (earlier <= this.#nowMs()) this.#arrivalTimes.delete(key);
-      else this.#arrivalTimes.set(key, earlier);
+  giveBackRates(shares: readonly RateShare[]): void {
+    for (const { bucket, amount } of shares) {
+      const arrival = this.#arrivalTimes.get(bucket.key);
+      if (arrival === undefined || !(amount > 0)) continue;
+      const earlier = arrival - amount * (1000 / bucket.perSecond);
+      if (earlier <= this.#nowMs()) this.#arrivalTimes.delete(bucket.key);
+      else this.#arrivalTimes.set(bucket.key, earlier);
     }
-    return Promise.resolve();
   }
 
   #dropBucketsAtRest(now: number): void {

@@ -27,25 +27,34 @@ export const redisScripts = {
   /** window */
   octavoTaken: checked(`return tonumber(redis.call('GET', KEYS[2]) or '0')`),
 
-  /** bucket; ms per cell, burst, want, least, when the store forgot or 0. After that, a bucket starts empty. */
-  octavoTakeRate: checked(`
+  /**
+   * buckets; when the store forgot or 0, then of each: ms per cell, burst, amount. All or none; the index of the one that has too
+   * little and its wait, or -1. After a loss a bucket starts empty.
+   */
+  octavoTakeRates: checked(`
     ${now}
-    local interval, burst, least = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[5])
-    local forgotten = tonumber(ARGV[6])
-    local initial = forgotten > 0 and forgotten + burst * interval or now
-    local arrival = math.max(now, tonumber(redis.call('GET', KEYS[2]) or initial))
-    local left = math.floor((burst * interval - (arrival - now)) / interval + 1e-9)
-    local granted = math.min(tonumber(ARGV[4]), left)
-    if granted < least then return {0, math.ceil(arrival + (least - burst) * interval - now)} end
-    local after = arrival + granted * interval
-    redis.call('SET', KEYS[2], string.format('%.3f', after), 'PX', math.ceil(after - now) + 1000)
-    return {granted, 0}`),
+    local forgotten, after = tonumber(ARGV[2]), {}
+    for i = 2, #KEYS do
+      local interval, burst, amount = tonumber(ARGV[3 * i - 3]), tonumber(ARGV[3 * i - 2]), tonumber(ARGV[3 * i - 1])
+      local initial = forgotten > 0 and forgotten + burst * interval or now
+      local arrival = math.max(now, after[KEYS[i]] or tonumber(redis.call('GET', KEYS[i]) or initial))
+      local left = math.floor((burst * interval - (arrival - now)) / interval + 1e-9)
+      if left < amount then return {i - 2, math.ceil(arrival + (amount - burst) * interval - now)} end
+      after[KEYS[i]] = arrival + amount * interval
+    end
+    for key, value in pairs(after) do
+      redis.call('SET', key, string.format('%.3f', value), 'PX', math.ceil(value - now) + 1000)
+    end
+    return {-1, 0}`),
 
-  /** bucket; ms per cell, amount */
-  octavoGiveBackRate: checked(`
-    local arrival = redis.call('GET', KEYS[2])
-    if not arrival then return 0 end
-    redis.call('SET', KEYS[2], string.format('%.3f', arrival - ARGV[3] * ARGV[2]), 'KEEPTTL')
+  /** buckets; of each: ms per cell, amount */
+  octavoGiveBackRates: checked(`
+    for i = 2, #KEYS do
+      local arrival = redis.call('GET', KEYS[i])
+      if arrival then
+        redis.call('SET', KEYS[i], string.format('%.3f', arrival - ARGV[2 * i - 2] * ARGV[2 * i - 1]), 'KEEPTTL')
+      end
+    end
     return 1`),
 
   /** pool; owner, wanted, limit, ttl, when the store forgot or 0. Others' places are known again once all have renewed them. */

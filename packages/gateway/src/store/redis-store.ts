@@ -3,8 +3,8 @@ import { OctavoError } from "@octavo/protocol";
 import type { Redis } from "ioredis";
 import { redisScripts } from "./redis-scripts.js";
 import {
-  type RateBucket,
-  type RateGrant,
+  type RateRefusal,
+  type RateShare,
   requireAmounts,
   type SharedStore,
   type SlotPool,
@@ -60,8 +60,7 @@ export class RedisStore implements SharedStore {
       retryStrategy: (times) => Math.min(times * 100, 2000),
     });
     redis.on("error", () => undefined);
-    for (const [name, lua] of Object.entries(redisScripts))
-      redis.defineCommand(name, { lua, numberOfKeys: name === "octavoBeginEpoch" ? 1 : 2 });
+    for (const [name, lua] of Object.entries(redisScripts)) redis.defineCommand(name, { lua });
     const store = new RedisStore(redis, `${prefix}:`);
     try {
       await redis.connect();
@@ -99,27 +98,32 @@ export class RedisStore implements SharedStore {
     );
   }
 
-  async takeRate({ key, perSecond, burst }: RateBucket, want: number, least: number): Promise<RateGrant> {
-    requireAmounts(want, least);
+  /** One round trip, however many buckets. */
+  async takeRates(shares: readonly RateShare[]): Promise<RateRefusal | undefined> {
+    for (const { amount } of shares) requireAmounts(amount, amount);
+    if (shares.length === 0) return undefined;
     return this.#run(async ({ forgottenAtMs }) => {
-      const interval = 1000 / perSecond;
       const reply = await this.#script(
-        "octavoTakeRate",
-        `rate:${key}`,
-        interval,
-        burst,
-        want,
-        least,
+        "octavoTakeRates",
+        shares.map(({ bucket }) => `rate:${bucket.key}`),
         forgottenAtMs,
+        ...shares.flatMap(({ bucket, amount }) => [1000 / bucket.perSecond, bucket.burst, amount]),
       );
-      const [granted, waitMs] = reply as [number, number];
-      return { granted, waitMs };
+      const [index, waitMs] = reply as [number, number];
+      return index < 0 ? undefined : { index, waitMs: Math.max(1, waitMs) };
     });
   }
 
-  async giveBackRate({ key, perSecond }: RateBucket, amount: number): Promise<void> {
-    if (amount <= 0) return;
-    await this.#run(() => this.#script("octavoGiveBackRate", `rate:${key}`, 1000 / perSecond, amount));
+  async giveBackRates(shares: readonly RateShare[]): Promise<void> {
+    const returned = shares.filter(({ amount }) => amount > 0);
+    if (returned.length === 0) return;
+    await this.#run(() =>
+      this.#script(
+        "octavoGiveBackRates",
+        returned.map(({ bucket }) => `rate:${bucket.key}`),
+        ...returned.flatMap(({ bucket, amount }) => [1000 / bucket.perSecond, amount]),
+      ),
+    );
   }
 
   holdSlots(pool: SlotPool, owner: string, wanted: number, ttlMs: number): Promise<number> {
@@ -173,15 +177,15 @@ export class RedisStore implements SharedStore {
 
   async #script(
     name: keyof typeof redisScripts,
-    key: string,
+    key: string | readonly string[],
     ...values: (string | number)[]
   ): Promise<unknown> {
-    const keys = [`${this.#prefix}epoch`, this.#prefix + key];
+    const keys = ["epoch"].concat(key).map((one) => this.#prefix + one);
     const commands = this.#redis as unknown as Record<
       string,
       (...input: (string | number)[]) => Promise<unknown>
     >;
-    return commands[name]!(...keys, this.#epoch?.id ?? "", ...values);
+    return commands[name]!(keys.length, ...keys, this.#epoch?.id ?? "", ...values);
   }
 
   /** Runs in the epoch that is known, and once more in the new one if Redis has another. */
@@ -211,12 +215,15 @@ export class RedisStore implements SharedStore {
    * begun without that knowledge.
    */
   async #beginEpoch(known: Epoch | undefined): Promise<Epoch> {
-    const commands = this.#redis as unknown as Record<string, (...input: string[]) => Promise<unknown>>;
+    const commands = this.#redis as unknown as Record<
+      string,
+      (...input: (string | number)[]) => Promise<unknown>
+    >;
     const begin = async (replaced: string): Promise<Epoch> => {
       const key = `${this.#prefix}epoch`;
       return readEpoch(
         String(
-          await commands.octavoBeginEpoch!(key, randomUUID(), replaced, known === undefined ? "0" : "1"),
+          await commands.octavoBeginEpoch!(1, key, randomUUID(), replaced, known === undefined ? "0" : "1"),
         ),
       );
     };

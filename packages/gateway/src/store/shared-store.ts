@@ -1,4 +1,5 @@
 import { OctavoError } from "@octavo/protocol";
+import type { MaybePromise } from "../exchange/stage.js";
 
 /** What may be taken in a stretch of time, such as the nanodollars of a month. Amounts are whole numbers below 2^53. */
 export interface SpendingWindow {
@@ -16,10 +17,15 @@ export interface RateBucket {
   readonly burst: number;
 }
 
-export interface RateGrant {
-  /** 0, or from the least to what was wanted. */
-  readonly granted: number;
-  /** Until the least could be granted; 0 where something was. */
+/** What a call takes of one bucket; a whole number. */
+export interface RateShare {
+  readonly bucket: RateBucket;
+  readonly amount: number;
+}
+
+/** Which of several shares there is too little for, and how long until there is enough. */
+export interface RateRefusal {
+  readonly index: number;
   readonly waitMs: number;
 }
 
@@ -38,20 +44,22 @@ export interface StoredDocument {
  * State that gateway instances share. It errs on one side: whatever is granted has been written down before, what an instance
  * holds when it dies counts as used, and a store that lost its memory grants nothing of windows that began before it did.
  *
+ * What is asked on every call is answered at once where the state is in this process: a promise costs more than the answer.
  * Throws `store_unavailable` where the store cannot be reached; whether a grant was made is then unknown, and it counts as used.
  */
 export interface SharedStore {
   /** Whether other instances see the same state. */
   readonly isShared: boolean;
   /** Takes as much as is left, up to `want`; returns 0 where that is less than `least`. */
-  take(window: SpendingWindow, want: number, least: number): Promise<number>;
+  take(window: SpendingWindow, want: number, least: number): MaybePromise<number>;
   /** Returns what was taken and not used. */
-  giveBack(window: SpendingWindow, amount: number): Promise<void>;
+  giveBack(window: SpendingWindow, amount: number): MaybePromise<void>;
   /** Taken so far; the limit itself where what was taken has been forgotten. */
-  taken(window: SpendingWindow): Promise<number>;
-  takeRate(bucket: RateBucket, want: number, least: number): Promise<RateGrant>;
-  /** Returns what was granted and not used. */
-  giveBackRate(bucket: RateBucket, amount: number): Promise<void>;
+  taken(window: SpendingWindow): MaybePromise<number>;
+  /** Takes all shares in one step, or none; returns the first there is too little for. */
+  takeRates(shares: readonly RateShare[]): MaybePromise<RateRefusal | undefined>;
+  /** Returns what was taken and not used. */
+  giveBackRates(shares: readonly RateShare[]): MaybePromise<void>;
   /**
    * Sets how many places `owner` holds, as many of `wanted` as are free, and returns them. They are free again `ttlMs` after
    * the last call for this owner.

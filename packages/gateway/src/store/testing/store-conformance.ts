@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { SharedStore, SpendingWindow } from "../shared-store.js";
+import type { RateBucket, RateShare, SharedStore, SpendingWindow } from "../shared-store.js";
 
 let names = 0;
 
@@ -60,21 +60,62 @@ export function testStore(name: string, open: () => SharedStore, skip: string | 
 
   check("a rate grants its burst, then as time passes", async (store, other) => {
     const slow = { key: `r${process.pid}-${++names}`, perSecond: 0.001, burst: 10 };
-    assert.deepEqual(await store.takeRate(slow, 7, 7), { granted: 7, waitMs: 0 });
-    assert.deepEqual(await other.takeRate(slow, 7, 1), { granted: 3, waitMs: 0 });
-    const refused = await store.takeRate(slow, 1, 1);
-    assert.equal(refused.granted, 0);
+    const share = (amount: number): RateShare => ({ bucket: slow, amount });
+    assert.equal(await store.takeRates([share(7)]), undefined);
+    assert.equal(await other.takeRates([share(3)]), undefined);
+    const refused = await store.takeRates([share(1)]);
+    assert.equal(refused?.index, 0);
     assert.ok(refused.waitMs > 900_000 && refused.waitMs <= 1_000_000, String(refused.waitMs));
-    await other.giveBackRate(slow, 4);
-    assert.deepEqual(await store.takeRate(slow, 9, 1), { granted: 4, waitMs: 0 });
-    await store.giveBackRate(slow, 1e6);
-    assert.equal((await store.takeRate(slow, 99, 1)).granted, 10, "no more comes back than the burst");
-    await store.giveBackRate({ ...slow, key: `${slow.key}-none` }, 5);
+    await other.giveBackRates([share(4)]);
+    assert.notEqual(await store.takeRates([share(5)]), undefined);
+    assert.equal(await store.takeRates([share(4)]), undefined);
+    await store.giveBackRates([share(1e6)]);
+    assert.notEqual(await store.takeRates([share(11)]), undefined, "no more comes back than the burst");
+    assert.equal(await store.takeRates([share(10)]), undefined);
+    await store.giveBackRates([{ bucket: { ...slow, key: `${slow.key}-none` }, amount: 5 }]);
     const fast = { key: `r${process.pid}-${++names}`, perSecond: 200, burst: 1 };
-    assert.equal((await store.takeRate(fast, 1, 1)).granted, 1);
+    assert.equal(await store.takeRates([{ bucket: fast, amount: 1 }]), undefined);
     let waits = 0;
-    while ((await other.takeRate(fast, 1, 1)).granted === 0 && waits++ < 1000) await sleep(5);
+    while ((await other.takeRates([{ bucket: fast, amount: 1 }])) !== undefined && waits++ < 1000)
+      await sleep(5);
     assert.ok(waits < 1000, "the bucket fills again");
+  });
+
+  check("several rates are taken together or not at all", async (store, other) => {
+    const bucket = (burst: number): RateBucket => ({
+      key: `r${process.pid}-${++names}`,
+      perSecond: 0.001,
+      burst,
+    });
+    const [wide, narrow] = [bucket(100), bucket(3)];
+    const both = [
+      { bucket: wide, amount: 10 },
+      { bucket: narrow, amount: 1 },
+    ];
+    for (let times = 0; times < 3; times += 1)
+      assert.equal(await (times % 2 === 0 ? store : other).takeRates(both), undefined);
+    assert.equal((await store.takeRates(both))?.index, 1);
+    assert.equal(
+      await other.takeRates([{ bucket: wide, amount: 70 }]),
+      undefined,
+      "the refused one took nothing",
+    );
+    assert.equal((await store.takeRates([{ bucket: wide, amount: 1 }]))?.index, 0);
+    await store.giveBackRates(both);
+    assert.equal(await other.takeRates(both), undefined);
+    const twice = { bucket: bucket(3), amount: 2 };
+    assert.equal((await store.takeRates([twice, twice]))?.index, 1, "one bucket asked twice");
+    assert.equal(await store.takeRates([]), undefined);
+    const taker = bucket(50);
+    const refusals = await Promise.all(
+      Array.from({ length: 100 }, async (_, index) =>
+        (index % 2 === 0 ? store : other).takeRates([
+          { bucket: taker, amount: 1 },
+          { bucket: bucket(1), amount: 1 },
+        ]),
+      ),
+    );
+    assert.equal(refusals.filter((one) => one === undefined).length, 50);
   });
 
   check("places are held by owners and come free when an owner is silent", async (store, other) => {
@@ -128,9 +169,12 @@ export function testStore(name: string, open: () => SharedStore, skip: string | 
       [1, 2],
       [2 ** 53, 1],
     ] as const)
-      await assert.rejects(store.take(window, want, least), { code: "invalid_option" });
-    await assert.rejects(store.takeRate({ key: "x", perSecond: 1, burst: 1 }, -1, 1), {
-      code: "invalid_option",
-    });
+      await assert.rejects(async () => store.take(window, want, least), { code: "invalid_option" });
+    await assert.rejects(
+      async () => store.takeRates([{ bucket: { key: "x", perSecond: 1, burst: 1 }, amount: -1 }]),
+      {
+        code: "invalid_option",
+      },
+    );
   });
 }
