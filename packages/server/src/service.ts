@@ -27,6 +27,7 @@ import type { Registry } from "@octavo/tracing/prometheus";
 import type { TenantResolver } from "./tenants/tenant-resolver.js";
 import { servedNames } from "./served-names.js";
 import { serverVersion } from "./version.js";
+import type { ServedModels } from "./models/served-models.js";
 import { invalidField, unsupportedField } from "@octavo/protocol/refusal";
 
 /** The model, or one of its adapters. */
@@ -73,10 +74,12 @@ export class Service {
   /** The output formats of tool calls and reasoning. */
   readonly formats: OutputFormats;
   /** Stored responses of `/v1/responses`. */
-  readonly responses = new ResponseStore();
+  readonly responses: ResponseStore;
   readonly startedAtSeconds = nowSeconds();
   readonly keys: ApiKeys;
   readonly #tenants: TenantResolver;
+  /** All models of the server; set by them. */
+  models: ServedModels | undefined;
   isDraining = false;
 
   constructor(
@@ -86,6 +89,7 @@ export class Service {
     httpMetrics: HttpMetrics,
     keys: ApiKeys,
     tenants: TenantResolver,
+    responses = new ResponseStore(),
   ) {
     this.model = model;
     this.config = config;
@@ -93,6 +97,7 @@ export class Service {
     this.httpMetrics = httpMetrics;
     this.keys = keys;
     this.#tenants = tenants;
+    this.responses = responses;
     this.modelNames = servedNames(model, config);
     this.fingerprint = fingerprintOf(model);
     this.tokenTexts = new TokenTexts(model.tokenizer);
@@ -133,13 +138,20 @@ export class Service {
     return this.model.adapters?.list() ?? [];
   }
 
+  /** Whether a name means this model, or one of its adapters. */
+  serves(name: string | null | undefined): boolean {
+    if (name === undefined || name === null) return false;
+    return this.modelNames.includes(name) || this.model.adapters?.find(name) !== undefined;
+  }
+
   /** Throws `model_not_found` for a name that is not served. No name means the model itself. */
   servedModel(name: string | null | undefined): ServedModel {
     if (name === undefined || name === null || this.modelNames.includes(name))
       return { name: this.modelNames[0], adapter: undefined };
     const adapter = this.model.adapters?.find(name);
     if (adapter !== undefined) return { name, adapter };
-    const known = [...this.modelNames, ...this.adapters.map((loaded) => loaded.name)];
+    const all: readonly Service[] = this.models?.all ?? [this];
+    const known = all.flatMap((each) => [...each.modelNames, ...each.adapters.map((loaded) => loaded.name)]);
     const listed = known.slice(0, mostListed).map((served) => JSON.stringify(served));
     const rest = known.length > mostListed ? `, and ${known.length - mostListed} more` : "";
     const message = `the model ${JSON.stringify(name.slice(0, 200))} does not exist here; this server serves ${listed.join(", ")}${rest}`;
