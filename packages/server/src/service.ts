@@ -8,6 +8,7 @@ import {
 } from "@octavo/engine";
 import {
   type ChatCompletionRequest,
+  type ModelCard,
   type OctavoFields,
   OctavoError,
   parseWith,
@@ -27,7 +28,6 @@ import type { Registry } from "@octavo/tracing/prometheus";
 import type { TenantResolver } from "./tenants/tenant-resolver.js";
 import { servedNames } from "./served-names.js";
 import { serverVersion } from "./version.js";
-import type { ServedModels } from "./models/served-models.js";
 import { invalidField, unsupportedField } from "@octavo/protocol/refusal";
 
 /** The model, or one of its adapters. */
@@ -35,6 +35,13 @@ export interface ServedModel {
   /** As answers carry it. */
   readonly name: string;
   readonly adapter: LoadedAdapter | undefined;
+}
+
+/** All models of a server, as one of them sees them. */
+export interface ServerModels {
+  readonly all: readonly Service[];
+  /** Whether it is in memory, where models sleep by turns. */
+  stateOf(service: Service): ModelCard["state"];
 }
 
 /** Body fields that decide the tenant and the deadlines. */
@@ -79,7 +86,7 @@ export class Service {
   readonly keys: ApiKeys;
   readonly #tenants: TenantResolver;
   /** All models of the server; set by them. */
-  models: ServedModels | undefined;
+  models: ServerModels | undefined;
   isDraining = false;
 
   constructor(

@@ -1,11 +1,12 @@
 import type { RequestContext } from "../http/request-context.js";
 import { requestQuery } from "../http/router.js";
 import type { Endpoint } from "../routes/endpoint.js";
-import type { Service } from "../service.js";
+import type { ModelCard } from "@octavo/protocol";
+import type { ServerModels, Service } from "../service.js";
 import type { ModelPool } from "./model-pool.js";
 
 /** The models of one server, and which of them a request is for: the one it names, else the first. */
-export class ServedModels {
+export class ServedModels implements ServerModels {
   readonly all: readonly [Service, ...Service[]];
   readonly pool: ModelPool | undefined;
 
@@ -14,6 +15,10 @@ export class ServedModels {
     this.all = all;
     this.pool = pool;
     for (const service of all) service.models = this;
+  }
+
+  stateOf(service: Service): ModelCard["state"] {
+    return this.pool?.stateOf(service);
   }
 
   /** The model of this name, or with an adapter of it; the first for no name and for one that nobody has. */

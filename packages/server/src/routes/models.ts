@@ -24,7 +24,7 @@ export function handleModel(service: Service, context: RequestContext, id: strin
 /** An adapter's parent is the model that it adapts. */
 function modelCard(service: Service, id: string, adapter: LoadedAdapter | undefined): ModelCard {
   const created = service.startedAtSeconds;
-  const state = service.models?.pool?.stateOf(service);
+  const state = service.models?.stateOf(service);
   return {
     id,
     object: "model",
