@@ -36,7 +36,10 @@ export function applySpec(
   addFlags(command, spec);
   const action = wrap((options, ...args) => spec.run(options, ...args));
   command.action(async (...given: unknown[]) => {
-    const args = given.slice(0, -2).filter((arg) => typeof arg === "string");
+    const args = given
+      .slice(0, -2)
+      .flat()
+      .filter((arg) => typeof arg === "string");
     const { values, notes } = await readOptions(command, spec);
     for (const note of notes) process.stderr.write(`octavo: ${note}\n`);
     await action(values, ...args);

@@ -1,3 +1,4 @@
+import type { Vacating } from "@octavo/kernels";
 import { type ErrorCode, OctavoError } from "@octavo/protocol/errors";
 import type {
   EmbeddingRequest,
@@ -23,6 +24,7 @@ import {
 import { EmbeddingTask, type EmbeddingResult } from "./requests/embedding-task.js";
 import {
   type EngineOptions,
+  type PauseMode,
   resolveEngineOptions,
   type ResolvedEngineOptions,
   type RunningEngine,
@@ -39,6 +41,12 @@ export function createEngine(options: EngineOptions): RunningEngine {
   return new StepEngine(resolveEngineOptions(options));
 }
 
+/** A pause asked for; `onResting` is told each time that it is found in force. */
+interface Pause {
+  readonly mode: PauseMode;
+  readonly onResting: (() => void)[];
+}
+
 /** Accepts requests and runs steps while there are any. */
 class StepEngine implements RunningEngine {
   readonly #options: ResolvedEngineOptions;
@@ -50,6 +58,7 @@ class StepEngine implements RunningEngine {
   readonly #loop: Promise<void>;
   #wake: (() => void) | undefined;
   #numRequests = 0;
+  #pause: Pause | undefined;
   #isDraining = false;
   #isStopped = false;
   #disposal: Promise<void> | undefined;
@@ -157,7 +166,9 @@ class StepEngine implements RunningEngine {
     const { requests } = this.#parts;
     this.#isDraining = true;
     const idle = requests.whenIdle();
-    const timer = setTimeout(() => requests.abortAll(), Math.min(Math.max(deadlineMs, 0), 2 ** 31 - 1));
+    // Nothing that is held would go on by itself.
+    const graceMs = this.#pause === undefined ? deadlineMs : 0;
+    const timer = setTimeout(() => requests.abortAll(), Math.min(Math.max(graceMs, 0), 2 ** 31 - 1));
     await idle;
     clearTimeout(timer);
   }
@@ -165,6 +176,39 @@ class StepEngine implements RunningEngine {
   resetPrefixCache(): boolean {
     const { pool, statePool } = this.#parts;
     return pool.reset() && (statePool?.reset() ?? true);
+  }
+
+  async pause(mode: PauseMode): Promise<void> {
+    this.#checkOpen();
+    if (mode === "abort") this.#parts.requests.abortAll();
+    const pause = { mode, onResting: this.#pause?.onResting ?? [] };
+    this.#pause = pause;
+    const resting = new Promise<void>((resolve) => pause.onResting.push(resolve));
+    this.#wake?.();
+    // A loop that ends rests for good.
+    await Promise.race([resting, this.#loop]);
+    if (this.#failure !== undefined) this.#checkOpen();
+  }
+
+  resume(): void {
+    this.#pause = undefined;
+    this.#wake?.();
+  }
+
+  vacateCaches(backend: Vacating): void {
+    if (!this.resetPrefixCache())
+      throw new OctavoError("internal_error", "the engine does not rest: blocks are in use");
+    this.#parts.speculation?.vacate(backend);
+    backend.vacate(this.#parts.cache);
+  }
+
+  refillCaches(backend: Vacating): void {
+    backend.refillCache(this.#parts.cache);
+    this.#parts.speculation?.refill(backend);
+  }
+
+  get cacheBytes(): number {
+    return this.#parts.cache.byteLength;
   }
 
   checkIntegrity(): void {
@@ -228,9 +272,11 @@ class StepEngine implements RunningEngine {
     const { requests, journal } = this.#parts;
     const { hooks } = this.#options;
     while (!this.#isStopped && this.#failure === undefined) {
-      if (requests.size === 0) {
+      const rests = this.#rests();
+      if (rests || requests.size === 0) {
         journal?.write();
         requests.deliver();
+        if (rests) for (const tell of this.#pause?.onResting.splice(0) ?? []) tell();
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
         });
@@ -238,7 +284,7 @@ class StepEngine implements RunningEngine {
         continue;
       }
       try {
-        if (!(await this.#steps.run())) continue;
+        if (!(await this.#steps.run(this.#pause === undefined))) continue;
         const kept = hooks.afterStep?.(this);
         if (kept instanceof Promise) await kept;
       } catch (thrown) {
@@ -246,6 +292,15 @@ class StepEngine implements RunningEngine {
       }
     }
     requests.deliver();
+  }
+
+  /** Between steps: whether a pause is in force, for which running sequences give their blocks back. */
+  #rests(): boolean {
+    if (this.#pause === undefined) return false;
+    const { scheduler } = this.#parts;
+    if (this.#pause.mode === "wait" && scheduler.running.length > 0) return false;
+    for (const sequence of scheduler.running.slice()) scheduler.preempt(sequence);
+    return true;
   }
 
   #fail(thrown: unknown): void {

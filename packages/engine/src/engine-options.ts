@@ -1,4 +1,4 @@
-import type { Backend, Program, StateSpec } from "@octavo/kernels";
+import type { Backend, Program, StateSpec, Vacating } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import { type OptionsOf, type ResolvedOptions, resolveOptions } from "@octavo/protocol/options";
 import type { Engine } from "./api.js";
@@ -60,9 +60,29 @@ export interface EngineHooks {
   afterStep?(engine: RunningEngine): void | Promise<void>;
 }
 
+/** What becomes of requests when the engine pauses, in vLLM's words. */
+export const pauseModes = ["abort", "wait", "keep"] as const;
+
+/**
+ * `abort` ends all requests; `wait` lets running ones finish, and holds those that wait; `keep` holds both, and running ones go on after
+ * `resume` with the same tokens, their context computed again.
+ */
+export type PauseMode = (typeof pauseModes)[number];
+
 export interface RunningEngine extends Engine {
   /** Throws `internal_error` unless blocks, block tables and queues agree: free + cached + used = total. */
   checkIntegrity(): void;
+  /**
+   * Resolves once no step runs and none will until `resume`; requests that come meanwhile wait in the queue, under its bounds and their
+   * deadlines. Nothing holds blocks then. Throws `engine_failed` or `shutting_down`.
+   */
+  pause(mode: PauseMode): Promise<void>;
+  resume(): void;
+  /** Paused: forgets cached prefixes and frees the KV cache, until `refillCaches`. */
+  vacateCaches(backend: Vacating): void;
+  refillCaches(backend: Vacating): void;
+  /** Bytes of the KV cache. */
+  readonly cacheBytes: number;
 }
 
 export interface ResolvedEngineOptions

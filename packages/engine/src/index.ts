@@ -36,7 +36,8 @@ export type { TokenizerFileConfig, TokenizerSource } from "@octavo/text/tokenize
 export type { Detokenizer, DecodeOptions, EncodeOptions, Tokenizer } from "@octavo/text/tokenizer/tokenizer";
 export type { Checkpoint, GenerationDefaults, TensorInfo } from "@octavo/artifacts/checkpoint/checkpoint";
 export { openCheckpoint, type OpenCheckpointOptions } from "@octavo/artifacts/checkpoint/open-checkpoint";
-export type { EngineHooks, EngineOptions, RunningEngine, SequenceView } from "./engine-options.js";
+export type { EngineHooks, EngineOptions, PauseMode, RunningEngine, SequenceView } from "./engine-options.js";
+export type { ModelSleep, SleepLevel, SleepOptions, WakeTag } from "./llm/model-sleep.js";
 export {
   planKvCache,
   type KvCachePlan,

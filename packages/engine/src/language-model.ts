@@ -1,5 +1,6 @@
 import type { Adapters } from "./adapters/adapter.js";
 import type { Engine } from "./api.js";
+import type { ModelSleep } from "./llm/model-sleep.js";
 import type { ModelConfig } from "@octavo/artifacts/program/model-config";
 import type { ChatTemplate, TemplateInput } from "@octavo/text/template/chat-template";
 import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
@@ -12,6 +13,8 @@ export interface LanguageModel extends AsyncDisposable {
   readonly engine: Engine;
   /** LoRA adapters that requests may name; absent unless enabled. */
   readonly adapters?: Adapters | undefined;
+  /** Frees its memory for a while and takes it back; absent unless enabled. */
+  readonly sleepMode?: Pick<ModelSleep, "level" | "byteLength" | "sleep" | "wakeUp"> | undefined;
   readonly tokenizer: Tokenizer;
   readonly config: ModelConfig;
   /**

@@ -71,8 +71,20 @@ export interface PackedWeights {
   map(form: PackedForm, file: MappedFile, offset: number, checksum?: string): Promise<Matrix | undefined>;
 }
 
+/** Programs and caches whose memory is given back for a while. Their handles stay, and so do adapters of a program. */
+export interface Vacating {
+  /** Frees a program's memory, or a cache's with its content; until it is refilled, any use throws. Weights are freed with their own handles. */
+  vacate(handle: Program | KvCache): void;
+  /** Compiles the same ops, over other weights of the same shapes, into a vacated program. */
+  refillProgram(program: Program, spec: ProgramSpec): void;
+  /** A vacated cache comes back empty. Throws `out_of_memory`, which leaves it vacated. */
+  refillCache(cache: KvCache): void;
+}
+
 export interface Backend extends Disposable {
   readonly info: BackendInfo;
+  /** Absent where a backend cannot. */
+  readonly vacating?: Vacating;
   /** Absent where packing is all there is. */
   readonly packedWeights?: PackedWeights;
   mapFile(path: string): MappedFile;

@@ -8,6 +8,8 @@ export interface ModelCard {
   readonly root: string;
   readonly parent: string | null;
   readonly max_model_len: number;
+  /** Of a server of several models: whether it is in memory. */
+  readonly state?: "loaded" | "loading" | "unloaded";
   readonly permission: readonly ModelPermission[];
 }
 

@@ -69,6 +69,23 @@ export const serverOptions = {
       "names that requests may use",
       { default: [], defaultText: "the model's own" },
     ),
+    /** Of several models, see `CreateServerOptions.others`. */
+    maxLoadedModels: option.integer(
+      "--max-loaded-models <n>",
+      "of several models, those in memory at a time; requests load the others",
+      { min: 1, defaultText: "all" },
+    ),
+    /** What the weights and KV caches of those in memory may take together; 0 is no limit. One alone may take more. */
+    maxModelsMemoryBytes: option.bytes(
+      "--max-models-memory <size>",
+      "of several models, what those in memory may take together",
+      { default: 0, defaultText: "0, no limit" },
+    ),
+    modelLoadTimeoutMs: option.seconds(
+      "--model-load-timeout <seconds>",
+      "of several models: how long a request waits until its own is loaded",
+      { min: 1, default: 120_000 },
+    ),
     maxBodyBytes: option.bytes("--max-body-size <size>", "largest request body", {
       min: 1024,
       max: 2 ** 31 - 1,

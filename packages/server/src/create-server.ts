@@ -1,4 +1,4 @@
-import type { LanguageModel } from "@octavo/engine";
+import type { EngineObserver, LanguageModel } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
 import type { SpanSink } from "@octavo/tracing";
 import type { Logger } from "pino";
@@ -11,7 +11,7 @@ import { createLogger } from "./logging.js";
 import { HttpListener, type ListenAddress } from "./http/http-listener.js";
 import { Router } from "./http/router.js";
 import { registerEngineMetrics } from "./metrics/engine-metrics.js";
-import { createDetectors } from "./detectors/create-detectors.js";
+import { createDetectors, type RunningDetectors } from "./detectors/create-detectors.js";
 import { accountObserver } from "./account/request-account.js";
 import { slowAnswer } from "./account/slow-answer.js";
 import { Meter } from "./account/meter.js";
@@ -22,6 +22,9 @@ import { Registry } from "@octavo/tracing/prometheus";
 import { serverRoutes } from "./routes/endpoints.js";
 import { servedNames } from "./served-names.js";
 import { Service } from "./service.js";
+import { ModelPool } from "./models/model-pool.js";
+import { ServedModels } from "./models/served-models.js";
+import { ResponseStore } from "./generation/response-store.js";
 import { readTls } from "./http/tls.js";
 import { checkTenantSettings } from "./tenants/tenant-settings.js";
 import { TenantLabels } from "./tenants/tenant-labels.js";
@@ -29,10 +32,22 @@ import { TenantResolver } from "./tenants/tenant-resolver.js";
 import { createOtlpMetrics } from "./tracing/otlp-metrics.js";
 import { createServerTracing } from "./tracing/tracing-config.js";
 import { registerTenantMetrics } from "./metrics/tenant-metrics.js";
+import { registerSleepMetrics } from "./metrics/sleep-metrics.js";
 import { registerTraceMetrics } from "./metrics/trace-metrics.js";
+
+/** A model and the names that requests may use for it; the first is the one that answers carry. */
+export interface NamedModel {
+  readonly model: LanguageModel;
+  readonly names: readonly [string, ...string[]];
+}
 
 export interface CreateServerOptions {
   readonly model: LanguageModel;
+  /**
+   * Models that this server has beside it, by name. Where all may sleep, as many are awake as `maxLoadedModels` and
+   * `maxModelsMemoryBytes` allow, and requests wake the others.
+   */
+  readonly others?: readonly NamedModel[];
   readonly config?: Partial<ServerConfig>;
   /** Default: as `config.logLevel` and `config.logFormat` say. */
   readonly logger?: Logger;
@@ -42,7 +57,7 @@ export interface CreateServerOptions {
   readonly meteringLog?: MeteringLog;
 }
 
-/** OpenAI-compatible HTTP over one language model, which the caller disposes. */
+/** OpenAI-compatible HTTP over one language model, or several, which the caller disposes. */
 export interface OctavoServer extends AsyncDisposable {
   readonly config: ServerConfig;
   /** Throws `invalid_option` when the address cannot be used. */
@@ -67,44 +82,64 @@ const lastSpansMs = 3000;
 /** Time to deliver the last alerts when the server closes. */
 const lastAlertsMs = 2000;
 
-/** Wires a model, its metrics and the endpoints into a server that is not listening yet. */
+/** What a model has of its own beside the others. */
+interface ModelParts {
+  readonly service: Service;
+  readonly observers: readonly EngineObserver[];
+  readonly detectors: RunningDetectors | undefined;
+}
+
+/** Wires models, their metrics and the endpoints into a server that is not listening yet. */
 export function createServer({
   model,
+  others = [],
   config: options,
   logger,
   spanSinks = [],
   meteringLog,
 }: CreateServerOptions): OctavoServer {
   const config = resolveServerConfig(options);
-  checkAdapterNames(model, config);
   const log = logger ?? createLogger(config);
-  if (config.enableFaultInjection) allowFaults(model, log);
   const registry = Registry.create();
-  const engineRegistry = registry.withLabels({
-    model_name: servedNames(model, config)[0],
-    engine: "0",
-  });
-  const observer = registerEngineMetrics(engineRegistry, model.engine, config);
   const metrics = new HttpMetrics(registry);
-  const tracing = createServerTracing(model, config, log, spanSinks);
-  const otlpMetrics = createOtlpMetrics(model, config, log);
-  registerTraceMetrics(registry, tracing, otlpMetrics);
-  const meter = new Meter(model, config, registry, meteringLog);
-  const detectors = createDetectors(model, config, engineRegistry, log);
   const tenants = new TenantResolver(config.tenants, config.prefixCacheSharing);
   const keys = new ApiKeys(config.apiKeys, config.tenants.keys);
   const labels = new TenantLabels(Object.keys(config.tenants.tenants));
-  const tenantObserver = registerTenantMetrics(engineRegistry, model.engine, tenants, labels);
-  const service = new Service(model, config, registry, metrics, keys, tenants);
+  const responses = new ResponseStore();
+  const partsOf = (named: LanguageModel, own: ServerConfig, families: Registry): ModelParts => {
+    checkAdapterNames(named, own);
+    if (config.enableFaultInjection) allowFaults(named, log);
+    const { engine } = named;
+    const engineRegistry = families.withLabels({ model_name: servedNames(named, own)[0], engine: "0" });
+    const observer = registerEngineMetrics(engineRegistry, engine, config);
+    registerSleepMetrics(engineRegistry, named);
+    const detectors = createDetectors(named, own, engineRegistry, log);
+    const tenantObserver = registerTenantMetrics(engineRegistry, engine, tenants, labels);
+    return {
+      service: new Service(named, own, families, metrics, keys, tenants, responses),
+      observers: [observer, ...(detectors === undefined ? [] : [detectors.observer]), tenantObserver],
+      detectors,
+    };
+  };
+  const first = partsOf(model, config, registry);
+  const rest = others.map((other) =>
+    partsOf(other.model, { ...config, servedModelNames: other.names }, Registry.create()),
+  );
+  const parts = [first, ...rest];
+  const models = modelsOf([first.service, ...rest.map(({ service }) => service)], config, log);
+  const tracing = createServerTracing(models, config, log, spanSinks);
+  const otlpMetrics = createOtlpMetrics(models, config, log);
+  registerTraceMetrics(registry, tracing, otlpMetrics);
+  const meter = new Meter(models, config, registry, meteringLog);
   const dispatcher = new Dispatcher({
-    router: new Router(serverRoutes(service)),
+    router: new Router(serverRoutes(models)),
     keys,
     cors: new CorsPolicy(config.corsOrigins),
-    isDraining: () => service.isDraining,
-    queueDepth: () => model.engine.queueDepth,
+    isDraining: () => first.service.isDraining,
+    queueDepth: () => models.all.reduce((sum, service) => sum + service.model.engine.queueDepth, 0),
     accessLog: config.accessLog,
     rootPath: config.rootPath,
-    explain: (slowest) => slowAnswer(model.engine, slowest),
+    explain: ({ model: name, slowest }) => slowAnswer(models.named(name).model.engine, slowest),
   });
   const listener = new HttpListener({
     config,
@@ -123,21 +158,27 @@ export function createServer({
   });
   const resources: readonly Disposable[] = [
     registerProcessMetrics(registry),
-    model.engine.observe(observer),
-    ...(detectors === undefined ? [] : [model.engine.observe(detectors.observer)]),
-    model.engine.observe(accountObserver),
-    model.engine.observe(meter.observer),
-    model.engine.observe(tenantObserver),
+    ...parts.flatMap(({ service, observers }) =>
+      [...observers, accountObserver, meter.observer].map((observer) =>
+        service.model.engine.observe(observer),
+      ),
+    ),
   ];
   let closing: Promise<void> | undefined;
+  const beginDrain = (): void => {
+    for (const service of models.all) service.isDraining = true;
+  };
 
   const close = async (): Promise<void> => {
-    service.isDraining = true;
+    beginDrain();
+    models.pool?.[Symbol.dispose]();
     await listener.close();
     const lastMs = Math.min(lastSpansMs, config.drainTimeoutMs);
     await Promise.all([tracing?.close(lastMs), otlpMetrics?.close(lastMs)]);
     await meter.close();
-    await detectors?.close(Math.min(lastAlertsMs, config.drainTimeoutMs));
+    await Promise.all(
+      parts.map(async ({ detectors }) => detectors?.close(Math.min(lastAlertsMs, config.drainTimeoutMs))),
+    );
     for (const resource of resources) resource[Symbol.dispose]();
   };
   const server: OctavoServer = {
@@ -155,9 +196,9 @@ export function createServer({
       );
     },
     async drain(deadlineMs = config.drainTimeoutMs) {
-      service.isDraining = true;
+      beginDrain();
       const remainingMs = await listener.whenIdle(deadlineMs);
-      await model.engine.drain(remainingMs);
+      await Promise.all(models.all.map((service) => service.model.engine.drain(remainingMs)));
       await server.close();
     },
     close() {
@@ -167,6 +208,35 @@ export function createServer({
     [Symbol.asyncDispose]: () => server.close(),
   };
   return server;
+}
+
+/** Throws `invalid_option` for a name that two models have. */
+function modelsOf(
+  services: readonly [Service, ...Service[]],
+  config: ServerConfig,
+  log: Logger,
+): ServedModels {
+  const names = services.flatMap(({ modelNames }) => modelNames);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) {
+    const message = `models: ${JSON.stringify(twice)} is the name of two models; serve one of them as NAME=MODEL`;
+    throw new OctavoError("invalid_option", message, { param: "model" });
+  }
+  if (services.length === 1) return new ServedModels(services, undefined);
+  if (services.some(({ model }) => model.sleepMode === undefined)) {
+    if (config.maxLoadedModels === undefined && config.maxModelsMemoryBytes === 0)
+      return new ServedModels(services, undefined);
+    const message = "maxLoadedModels: models that cannot sleep stay in memory; load all with enableSleepMode";
+    throw new OctavoError("invalid_option", message, { param: "max_loaded_models" });
+  }
+  const pool = new ModelPool({
+    services,
+    maxLoaded: config.maxLoadedModels ?? services.length,
+    maxBytes: config.maxModelsMemoryBytes,
+    timeoutMs: config.modelLoadTimeoutMs,
+    log,
+  });
+  return new ServedModels(services, pool);
 }
 
 /** Checks that the model accepts faults, and warns that they are enabled. */

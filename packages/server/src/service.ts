@@ -8,6 +8,7 @@ import {
 } from "@octavo/engine";
 import {
   type ChatCompletionRequest,
+  type ModelCard,
   type OctavoFields,
   OctavoError,
   parseWith,
@@ -34,6 +35,13 @@ export interface ServedModel {
   /** As answers carry it. */
   readonly name: string;
   readonly adapter: LoadedAdapter | undefined;
+}
+
+/** All models of a server, as one of them sees them. */
+export interface ServerModels {
+  readonly all: readonly Service[];
+  /** Whether it is in memory, where models sleep by turns. */
+  stateOf(service: Service): ModelCard["state"];
 }
 
 /** Body fields that decide the tenant and the deadlines. */
@@ -73,10 +81,12 @@ export class Service {
   /** The output formats of tool calls and reasoning. */
   readonly formats: OutputFormats;
   /** Stored responses of `/v1/responses`. */
-  readonly responses = new ResponseStore();
+  readonly responses: ResponseStore;
   readonly startedAtSeconds = nowSeconds();
   readonly keys: ApiKeys;
   readonly #tenants: TenantResolver;
+  /** All models of the server; set by them. */
+  models: ServerModels | undefined;
   isDraining = false;
 
   constructor(
@@ -86,6 +96,7 @@ export class Service {
     httpMetrics: HttpMetrics,
     keys: ApiKeys,
     tenants: TenantResolver,
+    responses = new ResponseStore(),
   ) {
     this.model = model;
     this.config = config;
@@ -93,6 +104,7 @@ export class Service {
     this.httpMetrics = httpMetrics;
     this.keys = keys;
     this.#tenants = tenants;
+    this.responses = responses;
     this.modelNames = servedNames(model, config);
     this.fingerprint = fingerprintOf(model);
     this.tokenTexts = new TokenTexts(model.tokenizer);
@@ -133,13 +145,20 @@ export class Service {
     return this.model.adapters?.list() ?? [];
   }
 
+  /** Whether a name means this model, or one of its adapters. */
+  serves(name: string | null | undefined): boolean {
+    if (name === undefined || name === null) return false;
+    return this.modelNames.includes(name) || this.model.adapters?.find(name) !== undefined;
+  }
+
   /** Throws `model_not_found` for a name that is not served. No name means the model itself. */
   servedModel(name: string | null | undefined): ServedModel {
     if (name === undefined || name === null || this.modelNames.includes(name))
       return { name: this.modelNames[0], adapter: undefined };
     const adapter = this.model.adapters?.find(name);
     if (adapter !== undefined) return { name, adapter };
-    const known = [...this.modelNames, ...this.adapters.map((loaded) => loaded.name)];
+    const all: readonly Service[] = this.models?.all ?? [this];
+    const known = all.flatMap((each) => [...each.modelNames, ...each.adapters.map((loaded) => loaded.name)]);
     const listed = known.slice(0, mostListed).map((served) => JSON.stringify(served));
     const rest = known.length > mostListed ? `, and ${known.length - mostListed} more` : "";
     const message = `the model ${JSON.stringify(name.slice(0, 200))} does not exist here; this server serves ${listed.join(", ")}${rest}`;

@@ -87,3 +87,33 @@ test("what cannot be served is said before weights are loaded", async () => {
     busy.close();
   }
 });
+
+test("several models in one process, from a file, of which one is in memory at a time", async () => {
+  const file = join(folder, "models.yaml");
+  writeFileSync(
+    file,
+    "models: [small=octavo-mini, big=octavo-mini]\nmax-loaded-models: 1\nport: 0\nthreads: 1\nmax-model-len: 512\n",
+  );
+  const { child, ended } = startOctavo(["serve", "--config", file]);
+  const banner = await bannerOf(child.stderr);
+  assert.match(banner, /Octavo serves small, big at/);
+  const [url = ""] = /http:\/\/\S+(?=\/v1\n)/.exec(banner) ?? [];
+  const states = async (): Promise<unknown> => {
+    const { data } = (await (await fetch(`${url}/v1/models`)).json()) as {
+      data: { id: string; state: string }[];
+    };
+    return data.map(({ id, state }) => `${id} ${state}`);
+  };
+  assert.deepEqual(await states(), ["small loaded", "big unloaded"]);
+  const answer = await fetch(`${url}/v1/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model: "big", prompt: "Hello", max_tokens: 2 }),
+  });
+  assert.equal(((await answer.json()) as { model: string }).model, "big");
+  assert.deepEqual(await states(), ["small unloaded", "big loaded"]);
+  child.kill("SIGTERM");
+  assert.equal((await ended).code, 0);
+  const named = await runOctavo(["serve", "a=octavo-mini", "b=octavo-mini", "--served-model-name", "c"]);
+  assert.match(named.err, /write several models as NAME=MODEL/);
+});

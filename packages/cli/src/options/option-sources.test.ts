@@ -42,7 +42,7 @@ speculative-config:
 
 test("a file of flags is vLLM's", async (t) => {
   const options = await parse(t, vllms);
-  assert.equal(options.model, "meta-llama/Llama-3.1-8B-Instruct");
+  assert.deepEqual(options.models, ["meta-llama/Llama-3.1-8B-Instruct"]);
   assert.equal(options.port, 6379);
   assert.equal(options.logLevel, "info");
   assert.deepEqual(options.servedModelNames, ["a", "b"]);

@@ -8,6 +8,7 @@ import {
   type OptionsOf,
   pickOptions,
   type ResolvedOptions,
+  valueType,
 } from "@octavo/protocol/options";
 import { serverOptions, tenantSources } from "@octavo/server/options";
 import type { TenantSettings } from "@octavo/server/settings";
@@ -17,7 +18,12 @@ import { translateFlags } from "./vllm/translate-flags.js";
 /** Options of the command alone. */
 const commandRows = {
   ...inGroup("Model", {
-    model: option.text("--model <model>", "the same as the argument"),
+    models: option.of(
+      valueType.list(valueType.nonEmpty()),
+      "--model <model>",
+      "the same as the argument; may be given several times",
+      { default: [], aliases: ["--models"] },
+    ),
     config: option.text(
       "--config <file>",
       "YAML file of flags and their values, as vLLM's; flags and OCTAVO_ variables go before it",

@@ -5,6 +5,8 @@ export interface BannerFacts {
   /** Where it listens on no port. */
   readonly uds?: string | undefined;
   readonly model: LanguageModel;
+  /** Names of the models beside it. */
+  readonly others?: readonly string[];
   /** What runs the kernels. */
   readonly backend: Pick<
     LLM["backend"]["info"],
@@ -18,7 +20,8 @@ export interface BannerFacts {
 }
 
 /** What `octavo serve` prints once it is ready: address, model, and a command to try it with. */
-export function serveBanner({ url, uds, model, backend, names, needsKey, faults }: BannerFacts): string {
+export function serveBanner(facts: BannerFacts): string {
+  const { url, uds, model, others = [], backend, names, needsKey, faults } = facts;
   const name = names[0] ?? model.name;
   const { stats } = model.engine;
   const key = needsKey ? ` \\\n  -H 'Authorization: Bearer YOUR_KEY'` : "";
@@ -29,7 +32,7 @@ export function serveBanner({ url, uds, model, backend, names, needsKey, faults 
   const kernels = [backend.instructionSet, ...backend.features].join(" + ");
   return [
     "",
-    `  Octavo serves ${name} at ${uds === undefined ? `${url}/v1` : `the socket ${uds}`}`,
+    `  Octavo serves ${[name, ...others].join(", ")} at ${uds === undefined ? `${url}/v1` : `the socket ${uds}`}`,
     `  context ${model.engine.maxModelLen} tokens, KV cache ${stats.totalBlocks} blocks`,
     backend.name === "cpu"
       ? `  ${kernels} kernels on ${backend.numThreads} ${backend.numThreads === 1 ? "thread" : "threads"}`

@@ -6,7 +6,6 @@ import { OctavoError } from "@octavo/protocol/errors";
 import type { SpanSink } from "@octavo/tracing";
 import type { MeteringLog, OctavoServer } from "@octavo/server";
 import { readTenantsFile, resolveServerConfig, type ServerConfig } from "@octavo/server/settings";
-import { embeddedModelFolder, namedModel } from "../embedded-model.js";
 import { interruptible } from "../interruptible.js";
 import { checkAddress } from "../options/check-address.js";
 import { checkFolder } from "../options/check-folder.js";
@@ -14,41 +13,55 @@ import { openFilesWarning } from "../options/check-open-files.js";
 import { checkAdapters } from "../options/check-adapters.js";
 import { loadOptionsOf, serverConfigOf, type ServeOptions } from "../options/serve-options.js";
 import { endProcessAfter } from "../shutdown-watchdog.js";
+import { type ModelArgument, modelArguments } from "./model-arguments.js";
 import { createLoadingLine } from "../output/loading-line.js";
 import { serveBanner } from "../output/serve-banner.js";
 
-/** Loads the model and answers until told to stop. `readOptions` reads the options again, as they are then. */
+/** Loads the models and answers until told to stop. `readOptions` reads the options again, as they are then. */
 export async function runServe(
   options: ServeOptions,
-  argument: string | undefined,
+  given: readonly string[],
   readOptions: () => Promise<ServeOptions>,
 ): Promise<void> {
-  const named = namedModel(argument ?? options.model);
-  const source = named ?? embeddedModelFolder();
-  const config = configOf(options, named === undefined ? ["octavo-mini"] : []);
-  const given = loadOptionsOf(options);
+  const models = modelArguments([...given, ...options.models], options.servedModelNames);
+  const [{ names }] = models;
+  const config = configOf(options, names);
+  const load = loadOptionsOf(options);
   checkFolders(options);
-  checkAdapters(given.loraModules ?? []);
+  checkAdapters(load.loraModules ?? []);
   await checkAddress(config);
   if (options.hfToken !== undefined) process.env["HF_TOKEN"] = options.hfToken;
   const tooFewFiles = openFilesWarning(options.maxNumSeqs + options.maxQueuedRequests);
   if (tooFewFiles !== undefined) tell(tooFewFiles);
-  const load = options.auto ? { ...given, ...(await sizesFor(source, given)) } : given;
-  const model = await loadModel(source, load, options.faultStartDelay);
-  const disposeModel = async (error: unknown): Promise<never> => {
-    await model[Symbol.asyncDispose]();
-    throw error;
-  };
-  const { createServer } = await readServer().catch(disposeModel);
-  const store = await openTraceStore(options).catch(disposeModel);
-  const meteringLog = await openMeteringLog(options.meteringLog).catch(disposeModel);
+  const loaded: LLM[] = [];
+  try {
+    await loadModels(models, options, load, loaded);
+    await serve(models, loaded, options, config, readOptions);
+  } finally {
+    // The first one's backend is that of all.
+    for (const model of loaded.toReversed()) await model[Symbol.asyncDispose]();
+  }
+}
+
+async function serve(
+  models: readonly ModelArgument[],
+  [model, ...others]: readonly LLM[],
+  options: ServeOptions,
+  config: ServerConfig,
+  readOptions: () => Promise<ServeOptions>,
+): Promise<void> {
+  if (model === undefined) throw new OctavoError("internal_error", "no model was loaded");
+  const { createServer } = await readServer();
+  const store = await openTraceStore(options);
+  const meteringLog = await openMeteringLog(options.meteringLog);
   const server = createServer({
     model,
+    others: others.map((other, index) => ({ model: other, names: namesOf(models[index + 1], other) })),
     config,
     spanSinks: store === undefined ? [] : [store],
     ...(meteringLog === undefined ? {} : { meteringLog }),
   });
-  const address = await server.listen().catch(disposeModel);
+  const address = await server.listen();
   // Signals are handled before anyone can know that we serve.
   const stopped = untilStopped(server);
   process.on("SIGHUP", () => void reload(server, readOptions));
@@ -58,6 +71,7 @@ export async function runServe(
       url: `${address.url}${config.rootPath}`,
       uds: config.uds,
       model,
+      others: others.map((other, index) => namesOf(models[index + 1], other)[0]),
       backend: model.backend.info,
       names: config.servedModelNames,
       faults: faultsOf(options),
@@ -65,7 +79,33 @@ export async function runServe(
     }),
   );
   await stopped;
-  await model[Symbol.asyncDispose]();
+}
+
+/** Adds to `loaded`, one after the other, on one backend; those beyond what may be in memory sleep at once. */
+async function loadModels(
+  models: readonly ModelArgument[],
+  options: ServeOptions,
+  given: LoadOptions,
+  loaded: LLM[],
+): Promise<void> {
+  const own = models.length > 1 && given.device === "cpu" ? { enableSleepMode: true } : {};
+  for (const { source } of models) {
+    const load = { ...given, ...own, ...(options.auto && (await sizesFor(source, given))) };
+    const backend = loaded[0]?.backend;
+    const delayMs = loaded.length === 0 ? options.faultStartDelay : 0;
+    const model = await loadModel(source, backend === undefined ? load : { ...load, backend }, delayMs);
+    loaded.push(model);
+    const awake = loaded.filter(({ sleepMode }) => sleepMode?.level === undefined);
+    const bytes = awake.reduce((sum, { sleepMode }) => sum + (sleepMode?.byteLength ?? 0), 0);
+    const { maxLoadedModels = models.length, maxModelsMemoryBytes: maxBytes } = options;
+    if (awake.length > 1 && (awake.length > maxLoadedModels || (maxBytes > 0 && bytes > maxBytes)))
+      await model.sleepMode?.sleep();
+  }
+}
+
+function namesOf(argument: ModelArgument | undefined, { name }: LLM): readonly [string, ...string[]] {
+  const [first = name, ...rest] = argument?.names ?? [];
+  return [first, ...rest];
 }
 
 /** What `--auto` chooses, which is said. */

@@ -28,6 +28,7 @@ import type {
 import { checkCallOptions, generateOptionsOf } from "./option-names.js";
 import type { LoadOptions } from "./load-options.js";
 import { promptOf } from "./embedding-prompt.js";
+import type { ModelSleep } from "./model-sleep.js";
 
 /**
  * A model in memory with the engine that runs it. Concurrent requests are batched.
@@ -48,6 +49,8 @@ export class LLM implements LanguageModel {
   readonly backend: Backend;
   readonly engine: Engine;
   readonly adapters: Adapters | undefined;
+  /** Frees its memory for a while and takes it back; absent unless loaded with `enableSleepMode`. */
+  readonly sleepMode: ModelSleep | undefined;
   readonly #parts: LoadedParts;
   #digest: Promise<string> | undefined;
   #disposal: Promise<void> | undefined;
@@ -63,6 +66,7 @@ export class LLM implements LanguageModel {
     this.backend = parts.backend;
     this.engine = parts.engine;
     this.adapters = parts.adapters;
+    this.sleepMode = parts.sleepMode;
     this.#parts = parts;
   }
 
@@ -78,6 +82,8 @@ export class LLM implements LanguageModel {
 
   /** The artifact by its content, see `artifactDigest`; computed once. */
   artifactDigest(): Promise<string> {
+    // At level 2, files may change.
+    if (this.sleepMode !== undefined) return this.#parts.artifactDigest();
     this.#digest ??= this.#parts.artifactDigest();
     return this.#digest;
   }

@@ -27,7 +27,8 @@ import type { DraftSource } from "./load-speculation.js";
 import { machineWarnings } from "./machine-warnings.js";
 import { type MemoryPlan, planMemory } from "./memory-plan.js";
 import type { KvShape } from "../kv-cache/plan-kv-cache.js";
-import { openModel } from "./open-model.js";
+import type { ModelSleep } from "./model-sleep.js";
+import { openModel, reopen } from "./open-model.js";
 import { schedulingOptions } from "../options/scheduling-options.js";
 import type { SpeculationOptions } from "../speculation/speculation.js";
 import { resolveSpeculativeConfig } from "../speculation/speculative-config.js";
@@ -52,6 +53,8 @@ export interface LoadedParts {
   readonly packed: Promise<void>;
   /** Resolves once the weight cache, if any, has been written. */
   readonly saved: Promise<void>;
+  /** Where the model may sleep. */
+  readonly sleepMode: ModelSleep | undefined;
   readonly maxNumSeqs: number;
   readonly owned: readonly Disposable[];
 }
@@ -62,6 +65,7 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
   const speculative = resolved.speculativeConfig && resolveSpeculativeConfig(resolved.speculativeConfig);
   checkLoraOptions(resolved);
   const corruptor = await corruptorOf(resolved);
+  const sleeping = resolved.enableSleepMode ? await import("./model-sleep.js") : undefined;
   const checkpoint = await openModel(model, resolved);
   const isEncoder = checkpoint.config.encoder !== undefined;
   const options = isEncoder ? encoderOptions(resolved, asked, checkpoint.config) : resolved;
@@ -77,6 +81,8 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
       owned.unshift(backend);
       if (backend.info.hasOwnMemory !== true) warnOfMachine(backend, options);
     }
+    const { vacating } = backend;
+    if (sleeping !== undefined && vacating === undefined) throw cannotSleep(backend.info);
     const sizes = planSizes(checkpoint, draft, options, {
       maxDraftTokens: speculative?.numSpeculativeTokens ?? 0,
       hasOwnMemory: backend.info.hasOwnMemory === true,
@@ -111,13 +117,15 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
       await engine[Symbol.asyncDispose]();
       throw error;
     });
+    const weights = { loaded, checkpoint, reopen: () => reopen(checkpoint, resolved.quantization) };
+    const sleepers = [weights, ...(speculation?.sleeping === undefined ? [] : [speculation.sleeping])];
     return {
       name: checkpoint.name,
       config: checkpoint.config,
       numerics: numericsOf(backend.info, checkpoint.config, sizes.kv, options),
       artifactDigest: async () => {
         const { artifactDigest } = await import("@octavo/artifacts/checkpoint/artifact-digest");
-        return artifactDigest(checkpoint);
+        return artifactDigest(weights.checkpoint);
       },
       generation: options.generationConfig === "vllm" ? {} : checkpoint.generation,
       tokenizer,
@@ -126,8 +134,13 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
       engine,
       adapters,
       weightBytes: loaded.weightBytes,
-      packed: Promise.all([loaded.packed, speculation?.owned?.packed]).then(() => undefined),
-      saved: loaded.saved,
+      get packed() {
+        return Promise.all(sleepers.map((part) => part.loaded.packed)).then(() => undefined);
+      },
+      get saved() {
+        return loaded.saved;
+      },
+      sleepMode: vacating && sleeping && new sleeping.ModelSleep(engine, vacating, sleepers),
       maxNumSeqs: sizes.maxNumSeqs,
       owned,
     };
@@ -169,6 +182,12 @@ async function gpuOf(options: ResolvedLoadOptions): Promise<Backend | undefined>
 
 function cpuOf({ kernels, numThreads }: ResolvedLoadOptions): Backend {
   return createCpuBackend({ kernels, ...given({ numThreads }) });
+}
+
+function cannotSleep({ name }: BackendInfo): OctavoError {
+  return new OctavoError("invalid_option", `models on ${name} do not sleep; on the CPU they do`, {
+    param: "enable_sleep_mode",
+  });
 }
 
 function warnOfMachine({ info }: Backend, { onWarning }: ResolvedLoadOptions): void {

@@ -14,7 +14,8 @@ import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
 import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
 import type { ResolvedLoadOptions } from "./load-options.js";
 import { kvShapeOf, type MemoryPlan } from "./memory-plan.js";
-import { openModel } from "./open-model.js";
+import type { SleepingWeights } from "./model-sleep.js";
+import { openModel, reopen } from "./open-model.js";
 import { checkSameVocabulary } from "./same-vocabulary.js";
 
 type DraftModelSettings = Extract<ResolvedSpeculativeConfig, { method: "draft_model" }>;
@@ -42,6 +43,7 @@ interface Target {
 export interface LoadedSpeculation {
   readonly options: SpeculationOptions;
   readonly owned: LoadedModel | undefined;
+  readonly sleeping?: SleepingWeights;
 }
 
 export async function openDraft(
@@ -77,14 +79,17 @@ export async function loadSpeculation(
     return { options: { createDrafter, numSpeculativeTokens }, owned: undefined };
   }
   if (draft === undefined) throw new OctavoError("internal_error", "the draft model was not opened");
-  return loadDraftModel(numSpeculativeTokens, draft, target);
+  const loaded = await loadDraftModel(numSpeculativeTokens, draft, target);
+  const { checkpoint } = draft;
+  const reopenDraft = (): Promise<Checkpoint> => reopen(checkpoint, settings.quantization);
+  return { ...loaded, sleeping: { loaded: loaded.owned, checkpoint, reopen: reopenDraft } };
 }
 
 async function loadDraftModel(
   numSpeculativeTokens: number,
   draft: DraftSource,
   target: Target,
-): Promise<LoadedSpeculation> {
+): Promise<{ readonly options: SpeculationOptions; readonly owned: LoadedModel }> {
   const { backend, sizes, options } = target;
   const { config } = draft.checkpoint;
   if (config.recurrence !== undefined) {

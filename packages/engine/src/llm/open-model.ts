@@ -29,8 +29,16 @@ export async function openModel(model: string, options: OpenModelOptions): Promi
     ...given({ onWarning, signal }),
     ...(downloadDir !== undefined && { env: { ...process.env, HF_HUB_CACHE: downloadDir } }),
   });
-  const quantization = options.quantization === "auto" ? undefined : options.quantization;
-  return openCheckpoint(resolved.path, { name: model, quantization });
+  return openCheckpoint(resolved.path, { name: model, quantization: schemeOf(options.quantization) });
+}
+
+/** Reads the files of an opened model anew. */
+export function reopen({ path, name }: Checkpoint, quantization: string | undefined): Promise<Checkpoint> {
+  return openCheckpoint(path, { name, quantization: schemeOf(quantization) });
+}
+
+function schemeOf(quantization: string | undefined): string | undefined {
+  return quantization === "auto" ? undefined : quantization;
 }
 
 /** "org/name:Q4_K_M" with the revision "v1" is "org/name@v1:Q4_K_M" to the hub; local paths have no revisions. */

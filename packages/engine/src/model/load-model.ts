@@ -4,13 +4,16 @@ import {
   type Matrix,
   type Op,
   type Program,
+  type ProgramSpec,
   stateWidths,
+  type Vacating,
   type Vector,
 } from "@octavo/kernels";
 import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
 import type {
   AdaptableModule,
   MatrixPlan,
+  ModelPlan,
   PlannedExpert,
   PlannedOp,
   VectorPlan,
@@ -43,6 +46,10 @@ export interface LoadedModel extends Disposable {
   readonly packed: Promise<void>;
   /** Resolves once the packed weights are in the weight cache, if there is one. */
   readonly saved: Promise<void>;
+  /** Frees the weights and the program's memory until `refill`; resolves once nothing packs or writes them any more. Between steps. */
+  vacate(backend: Vacating): Promise<void>;
+  /** Packs the weights of `tensors` in their place, which are those that were loaded or others of the same shapes. Errors as in `loadModel`. */
+  refill(backend: Vacating, tensors: Checkpoint["tensors"]): Promise<void>;
 }
 
 /**
@@ -56,37 +63,68 @@ export async function loadModel(
 ): Promise<LoadedModel> {
   const { config, tensors } = checkpoint;
   const { maxModelLen = config.maxPositionEmbeddings } = options;
-  const exact = planModel({ ...config, maxPositionEmbeddings: maxModelLen }, tensors);
-  const plan = options.activations === "declared" ? withDeclaredActivations(exact, checkpoint.path) : exact;
-  const weights = new WeightPacker(backend, options);
+  const planOf = (given: Checkpoint["tensors"]): ModelPlan => {
+    const exact = planModel({ ...config, maxPositionEmbeddings: maxModelLen }, given);
+    return options.activations === "declared" ? withDeclaredActivations(exact, checkpoint.path) : exact;
+  };
+  const plan = planOf(tensors);
+  let weights = new WeightPacker(backend, options);
+  const program = await packed(weights, plan, () => backend.compile(programOf(plan, weights, options)));
+  return {
+    program,
+    adaptable: plan.adaptable,
+    weightBytes: weights.byteLength,
+    unusedTensors: plan.unusedTensors,
+    stateWidths: (maxDraftTokens) => stateWidths(plan.ops, plan.buffers, maxDraftTokens),
+    get packed() {
+      return weights.packed;
+    },
+    get saved() {
+      return weights.saved;
+    },
+    vacate: async (vacating) => {
+      weights.stop();
+      await weights.saved;
+      weights[Symbol.dispose]();
+      vacating.vacate(program);
+    },
+    refill: async (vacating, given) => {
+      const again = planOf(given);
+      const { onProgress: _, signal: __, ...rest } = options;
+      const refilled = new WeightPacker(backend, rest);
+      await packed(refilled, again, () =>
+        vacating.refillProgram(program, programOf(again, refilled, options)),
+      );
+      weights = refilled;
+    },
+    [Symbol.dispose]: () => {
+      program[Symbol.dispose]();
+      weights[Symbol.dispose]();
+    },
+  };
+}
+
+/** Packs a plan's weights for what uses them; disposes them if either fails. */
+async function packed<T>(weights: WeightPacker, plan: ModelPlan, use: () => T): Promise<T> {
   try {
     await weights.pack(plan);
-    const program = backend.compile({
-      buffers: plan.buffers,
-      ops: plan.ops.map((op) => realize(op, weights)),
-      hidden: plan.hidden,
-      ...(plan.head !== undefined && { head: realizeFields(plan.head, weights) }),
-      maxTokens: options.maxTokens,
-    });
-    return {
-      program,
-      adaptable: plan.adaptable,
-      weightBytes: weights.byteLength,
-      unusedTensors: plan.unusedTensors,
-      stateWidths: (maxDraftTokens) => stateWidths(plan.ops, plan.buffers, maxDraftTokens),
-      packed: weights.packed,
-      saved: weights.saved,
-      [Symbol.dispose]: () => {
-        program[Symbol.dispose]();
-        weights[Symbol.dispose]();
-      },
-    };
+    return use();
   } catch (error) {
     weights[Symbol.dispose]();
     throw error;
   } finally {
     weights.closeFiles();
   }
+}
+
+function programOf(plan: ModelPlan, weights: WeightPacker, { maxTokens }: LoadModelOptions): ProgramSpec {
+  return {
+    buffers: plan.buffers,
+    ops: plan.ops.map((op) => realize(op, weights)),
+    hidden: plan.hidden,
+    ...(plan.head !== undefined && { head: realizeFields(plan.head, weights) }),
+    maxTokens,
+  };
 }
 
 function realize(op: PlannedOp, weights: WeightPacker): Op {

@@ -76,7 +76,7 @@ export class WeightPacker implements Disposable {
   #packed: Promise<boolean> = Promise.resolve(true);
   #saving: Promise<void> | undefined;
   #packedBytes = 0;
-  #isDisposed = false;
+  #isStopped = false;
 
   constructor(backend: Backend, options: PackingOptions) {
     this.#backend = backend;
@@ -124,6 +124,11 @@ export class WeightPacker implements Disposable {
     return this.#packed.then(() => undefined);
   }
 
+  /** Packs no more than what is under way; `saved` resolves soon. */
+  stop(): void {
+    this.#isStopped = true;
+  }
+
   async #saveIn(cache: WeightCache, plans: readonly MatrixPlan[]): Promise<void> {
     if (await this.#packed) await cache.save(this.#backend, plans, this.#options.dtype, this.#kept(plans));
   }
@@ -133,12 +138,12 @@ export class WeightPacker implements Disposable {
     const rest = [...this.#matrices.values()];
     await delay(LATER_MS);
     try {
-      while (rest.length > 0 && !this.#isDisposed) {
+      while (rest.length > 0 && !this.#isStopped) {
         const count = await this.#backend.packMore?.(rest, SLICE_MS);
         rest.splice(0, count ?? rest.length);
       }
     } catch (error) {
-      if (this.#isDisposed) return false;
+      if (this.#isStopped) return false;
       const { message } = OctavoError.from(error);
       this.#options.onWarning?.(
         `Not all weights could be packed; the others are read from their files, which is slower: ${message}`,
@@ -169,7 +174,7 @@ export class WeightPacker implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#isDisposed = true;
+    this.stop();
     for (const handle of [...this.#matrices.values(), ...this.#vectors.values()]) handle[Symbol.dispose]();
     this.#matrices.clear();
     this.#vectors.clear();

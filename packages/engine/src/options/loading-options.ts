@@ -73,6 +73,11 @@ export const loadingOptions = {
         default: "cpu",
       },
     ),
+    /** Let the model sleep: its weights and KV cache can be freed and taken back while the process runs. Models on GPUs cannot. */
+    enableSleepMode: option.toggle(
+      "--enable-sleep-mode",
+      "let the operator free weights and KV cache for a while: POST /sleep, /wake_up",
+    ),
     /** Threads of the native backend. */
     numThreads: option.integer("--threads <n>", "compute threads", {
       min: 1,

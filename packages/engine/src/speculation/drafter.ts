@@ -1,4 +1,4 @@
-import type { RowSampling } from "@octavo/kernels";
+import type { RowSampling, Vacating } from "@octavo/kernels";
 import type { Sequence } from "../scheduler/sequence.js";
 
 /** Confidence classes of drafts, 0 the least confident. The acceptance rate of each class is learnt. */
@@ -30,4 +30,7 @@ export interface Drafter extends Disposable {
   draft(requests: readonly DraftRequest[]): void | Promise<number>;
   /** Drops what is kept of a sequence that is over. */
   release(sequence: Sequence): void;
+  /** Between drafts: drops what is kept of all sequences, and frees its cache until `refill`. Absent where there is none. */
+  vacate?(backend: Vacating): void;
+  refill?(backend: Vacating): void;
 }

@@ -1,4 +1,4 @@
-import type { Backend, KvCache, Program, StepResult } from "@octavo/kernels";
+import type { Backend, KvCache, Program, StepResult, Vacating } from "@octavo/kernels";
 import { StepPlanBuilder } from "../step/step-plan-builder.js";
 import { type BlockId, BlockPool } from "../kv-cache/block-pool.js";
 import type { KvShape } from "../kv-cache/plan-kv-cache.js";
@@ -81,6 +81,15 @@ export class ModelDrafter implements Drafter {
     for (let index = drafted.blocks.length - 1; index >= 0; index -= 1)
       this.#pool.release(drafted.blocks.at(index) as BlockId);
     this.#drafted.delete(sequence);
+  }
+
+  vacate(backend: Vacating): void {
+    for (const sequence of this.#drafted.keys()) this.release(sequence);
+    backend.vacate(this.#cache);
+  }
+
+  refill(backend: Vacating): void {
+    backend.refillCache(this.#cache);
   }
 
   [Symbol.dispose](): void {

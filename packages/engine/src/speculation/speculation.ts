@@ -1,4 +1,4 @@
-import type { RowSampling } from "@octavo/kernels";
+import type { RowSampling, Vacating } from "@octavo/kernels";
 import type { BlockPool } from "../kv-cache/block-pool.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
 import type { PlannedStep } from "../scheduler/step-budget.js";
@@ -128,6 +128,15 @@ export class Speculation implements Disposable {
   release(sequence: Sequence): void {
     this.#drafter.release(sequence);
     this.#speculated.delete(sequence);
+  }
+
+  /** See `Drafter`. */
+  vacate(backend: Vacating): void {
+    this.#drafter.vacate?.(backend);
+  }
+
+  refill(backend: Vacating): void {
+    this.#drafter.refill?.(backend);
   }
 
   [Symbol.dispose](): void {

@@ -1,6 +1,7 @@
 import type { StepResult } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import { alone } from "../scheduler/policies/alone.js";
+import { noAdmission } from "../scheduler/policies/no-admission.js";
 import { PrefillPacer } from "../scheduler/prefill-pacer.js";
 import type { PlannedStep } from "../scheduler/step-budget.js";
 import type { Sequence } from "../scheduler/sequence.js";
@@ -37,16 +38,16 @@ export class StepRunner {
 
   /**
    * Returns whether a step was computed and applied; false if nothing was left to compute, or if the step failed and its
-   * requests are retried. Rejects if the backend fails for good.
+   * requests are retried. Rejects if the backend fails for good. Without `admits`, waiting sequences go on waiting.
    */
-  async run(): Promise<boolean> {
+  async run(admits = true): Promise<boolean> {
     const { options, pool, cache, scheduler, speculation, requests, journal, observers, evidence, faults } =
       this.#parts;
     await this.#prepareMasks();
     if (this.#parts.requests.size === 0) return false;
     const startMs = performance.now();
     const evictionsBefore = pool.numEvictions;
-    const step = this.#plan();
+    const step = this.#plan(admits);
     if (step.sequences.length === 0) return false;
     // Only a draft model takes time; otherwise the step must not wait for a turn of the event loop.
     const drafting = speculation?.draft(step, this.#requestOf);
@@ -125,14 +126,14 @@ export class StepRunner {
 
   readonly #requestOf = (sequence: Sequence): ActiveRequest => this.#parts.requests.of(sequence);
 
-  #plan(): PlannedStep {
+  #plan(admits: boolean): PlannedStep {
     const { scheduler, requests, faults } = this.#parts;
     this.#preemptChosen();
     faults?.beforePlan();
     const suspect = this.#failures.nextSuspect;
     const step =
       suspect === undefined
-        ? scheduler.schedule(this.#pacer.maxTokens)
+        ? scheduler.schedule(this.#pacer.maxTokens, admits ? undefined : noAdmission)
         : scheduler.schedule(Number.POSITIVE_INFINITY, alone(suspect.sequences));
     if (step.sequences.length === 0)
       throw new OctavoError("internal_error", "requests are waiting, but none can run");

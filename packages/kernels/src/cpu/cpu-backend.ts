@@ -20,6 +20,7 @@ import type {
   StepPlan,
   StepResult,
   TensorBytes,
+  Vacating,
   Vector,
   VectorSource,
 } from "../backend.js";
@@ -87,6 +88,7 @@ export function createCpuBackend(options: CpuBackendOptions = {}): Backend {
 class CpuBackend implements Backend {
   readonly info: BackendInfo;
   readonly packedWeights: PackedWeights;
+  readonly vacating: Vacating;
   readonly #addon: NativeAddon;
   readonly #encoder = new OutputEncoder();
   #backend: NativeObject<"backend"> | undefined;
@@ -108,6 +110,21 @@ class CpuBackend implements Backend {
       bytesOf: (matrix) => this.#call(() => addon.packedBytes(this.#matrix(matrix))),
       checksumOf: (matrix) => addon.checksumMatrix(this.#open(), this.#matrix(matrix)),
       map: (form, file, offset, checksum) => this.#mapMatrix(form, file, offset, checksum),
+    };
+    this.vacating = {
+      vacate: (handle) => {
+        if (!(handle instanceof NativeProgram) && !(handle instanceof NativeKvCache)) throw foreign("handle");
+        handle.vacate();
+      },
+      refillProgram: (program, spec) => {
+        if (!(program instanceof NativeProgram)) throw foreign("program");
+        checkProgram(spec);
+        program.refill(this.#programRef(spec));
+      },
+      refillCache: (cache) => {
+        if (!(cache instanceof NativeKvCache)) throw foreign("KV cache");
+        cache.refill(this.#cacheRef(cache.spec));
+      },
     };
   }
 
@@ -201,9 +218,7 @@ class CpuBackend implements Backend {
   createKvCache(spec: KvCacheSpec): KvCache {
     this.#open();
     const byteLength = checkKvCache(spec);
-    const dtype = kvDtypeIndex(spec.dtype);
-    const handle = this.#call(() => this.#addon.createKvCache({ ...spec, dtype }));
-    return new NativeKvCache(this.#ref(handle, this.#addon.releaseKvCache), { ...spec }, byteLength);
+    return new NativeKvCache(this.#cacheRef(spec), { ...spec }, byteLength);
   }
 
   createSamplerState(spec: SamplerStateSpec): SamplerState {
@@ -216,8 +231,7 @@ class CpuBackend implements Backend {
   compile(spec: ProgramSpec): Program {
     this.#open();
     const checked = checkProgram(spec);
-    const handle = this.#call(() => this.#addon.compile(encodeProgram(spec, this)));
-    return new NativeProgram(this.#ref(handle, this.#addon.releaseProgram), checked);
+    return new NativeProgram(this.#programRef(spec), checked);
   }
 
   createAdapter(program: Program, sites: readonly AdapterSite[]): Adapter {
@@ -272,6 +286,17 @@ class CpuBackend implements Backend {
       throw new OctavoError("internal_error", "This backend has been disposed and cannot be used any more.");
     }
     return this.#backend;
+  }
+
+  #programRef(spec: ProgramSpec): NativeRef<"program"> {
+    const handle = this.#call(() => this.#addon.compile(encodeProgram(spec, this)));
+    return this.#ref(handle, this.#addon.releaseProgram);
+  }
+
+  #cacheRef(spec: KvCacheSpec): NativeRef<"kv-cache"> {
+    const dtype = kvDtypeIndex(spec.dtype);
+    const handle = this.#call(() => this.#addon.createKvCache({ ...spec, dtype }));
+    return this.#ref(handle, this.#addon.releaseKvCache);
   }
 
   #ref<Kind extends string>(

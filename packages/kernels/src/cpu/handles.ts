@@ -23,6 +23,7 @@ export interface NativeRef<Kind extends string> {
 export abstract class Handle<Kind extends string> implements Disposable {
   readonly #noun: string;
   #ref: NativeRef<Kind> | undefined;
+  #isVacated = false;
   readonly #owner: object;
 
   constructor(noun: string, ref: NativeRef<Kind>) {
@@ -37,7 +38,9 @@ export abstract class Handle<Kind extends string> implements Disposable {
     if (this.#ref === undefined) {
       throw new OctavoError(
         "internal_error",
-        `This ${this.#noun} has been disposed and cannot be used any more.`,
+        this.#isVacated
+          ? `This ${this.#noun} is vacated and cannot be used before it is refilled.`
+          : `This ${this.#noun} has been disposed and cannot be used any more.`,
       );
     }
     return this.#ref.object;
@@ -45,6 +48,26 @@ export abstract class Handle<Kind extends string> implements Disposable {
 
   /** Gives the memory back as soon as no step or program uses it. Again is harmless. */
   [Symbol.dispose](): void {
+    this.#isVacated = false;
+    this.#release();
+  }
+
+  /** Gives the memory back until `refill`. */
+  vacate(): void {
+    this.#isVacated ||= this.#ref !== undefined;
+    this.#release();
+  }
+
+  refill(ref: NativeRef<Kind>): void {
+    if (!this.#isVacated) {
+      ref.release(ref.object);
+      throw new OctavoError("internal_error", `This ${this.#noun} is not vacated, so it cannot be refilled.`);
+    }
+    this.#isVacated = false;
+    this.#ref = ref;
+  }
+
+  #release(): void {
     if (this.#ref !== undefined) this.#ref.release(this.#ref.object);
     this.#ref = undefined;
   }

@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { performance } from "node:perf_hooks";
-import type { Engine, EngineObserver, LanguageModel } from "@octavo/engine";
+import type { EngineObserver } from "@octavo/engine";
 import type { ErrorCode, MeteringRecord } from "@octavo/protocol";
 import { MachineClock, type MachineTime } from "./machine-clock.js";
 import type { ServerConfig } from "../config.js";
 import { BoundedLabels } from "../metrics/bounded-labels.js";
 import type { Registry } from "@octavo/tracing/prometheus";
-import { servedNames } from "../served-names.js";
+import type { ServedModels } from "../models/served-models.js";
 import { totalUsage } from "./usage.js";
 import type { MeteringLog } from "./metering-log.js";
 import { MeterMetrics } from "./meter-metrics.js";
@@ -26,10 +26,8 @@ const machineRecordMs = 60_000;
 
 /** Charges the machine's compute time to requests exactly: each step's time is divided among the requests in it. */
 export class Meter {
-  readonly #engine: Engine;
+  readonly #models: ServedModels;
   readonly #metrics: MeterMetrics;
-  /** Names of the model itself; records carry the first. */
-  readonly #modelNames: readonly [string, ...string[]];
   /** 0 if unknown. */
   readonly #dollarsPerHour: number;
   readonly #log: MeteringLog | undefined;
@@ -39,9 +37,8 @@ export class Meter {
   #lastTime: MachineTime;
   readonly #timer: NodeJS.Timeout | undefined;
 
-  constructor(model: LanguageModel, config: ServerConfig, registry: Registry, log: MeteringLog | undefined) {
-    this.#engine = model.engine;
-    this.#modelNames = servedNames(model, config);
+  constructor(models: ServedModels, config: ServerConfig, registry: Registry, log: MeteringLog | undefined) {
+    this.#models = models;
     this.#dollarsPerHour = config.dollarsPerHour;
     this.#log = log;
     this.#metrics = new MeterMetrics(
@@ -85,8 +82,10 @@ export class Meter {
   }
 
   get #isBusy(): boolean {
-    const { running, waiting } = this.#engine.stats;
-    return running + waiting > 0;
+    return this.#models.all.some(({ model }) => {
+      const { running, waiting } = model.engine.stats;
+      return running + waiting > 0;
+    });
   }
 
   #readClock(): MachineTime {
@@ -118,7 +117,8 @@ export class Meter {
 
   /** The served name: other names never reach the engine. */
   #modelName(named: string | undefined): string {
-    return named === undefined || this.#modelNames.includes(named) ? this.#modelNames[0] : named;
+    const { modelNames } = this.#models.named(named);
+    return named === undefined || modelNames.includes(named) ? modelNames[0] : named;
   }
 
   #logMachine(): void {

@@ -19,14 +19,19 @@ import { type ContentPolicy, isContentSampled } from "./content-capture.js";
 import type { RequestAccount, RequestTrace } from "./request-account.js";
 import { requestUsage, servingFacts } from "./serving-facts.js";
 
+export interface TracedModel {
+  readonly engine: Engine;
+  readonly quantization: string | undefined;
+  readonly modelName: string;
+}
+
 export interface ServerTracingOptions {
   readonly sinks: readonly SpanSink[];
   readonly sampleRatio: number;
-  readonly engine: Engine;
+  /** The model that requests of this name are for. */
+  readonly modelOf: (name: string | undefined) => TracedModel;
   readonly engineVersion: string;
-  readonly quantization: string | undefined;
   readonly replicaId: string | undefined;
-  readonly modelName: string;
   /** Attributes of every span. */
   readonly attributes: Attributes;
   readonly server: ServerAddress | undefined;
@@ -118,7 +123,9 @@ export class ServerTracing {
       spanUserId: userId,
       ownerId,
     } = exchange.account;
-    const { modelName, server, attributes } = this.#options;
+    const { server, attributes } = this.#options;
+    const model = this.#options.modelOf(exchange.account.model);
+    const { modelName } = model;
     const { arrivalMs, httpStatus, requestId } = exchange;
     const reasons = finished.flatMap((each) => each.reasons);
     return {
@@ -145,7 +152,11 @@ export class ServerTracing {
       },
       usage: requestUsage(finished),
       stream: undefined,
-      serving: servingFacts(finished, this.#options, { requestId: exchange.octavoId, computeMs }),
+      serving: servingFacts(
+        finished,
+        { ...this.#options, ...model },
+        { requestId: exchange.octavoId, computeMs },
+      ),
       context: {
         ownerId,
         ...(tenant === undefined ? {} : { tenantId: tenant }),

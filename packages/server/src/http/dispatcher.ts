@@ -1,5 +1,4 @@
 import { performance } from "node:perf_hooks";
-import type { FinishedRequest } from "@octavo/engine";
 import { OctavoError, queueDepthHeader, toErrorBody } from "@octavo/protocol";
 import type { ApiKeys } from "./api-keys.js";
 import type { CorsPolicy } from "./cors.js";
@@ -8,6 +7,7 @@ import { isOperators } from "../tenants/ownership.js";
 import { logFailure, publicError } from "./public-error.js";
 import { sendError } from "./respond.js";
 import { requestPath, type Router } from "./router.js";
+import type { RequestAccount } from "../account/request-account.js";
 import type { SlowAnswer } from "../account/slow-answer.js";
 
 export interface DispatcherOptions {
@@ -21,7 +21,7 @@ export interface DispatcherOptions {
   /** What is taken away from the start of paths, where they have it. */
   readonly rootPath: string;
   /** Why the slowest engine request of an exchange was slow, if it was. */
-  readonly explain: (slowest: FinishedRequest | undefined) => SlowAnswer | undefined;
+  readonly explain: (account: RequestAccount) => SlowAnswer | undefined;
 }
 
 /** Checks origin and key, finds the route, calls the handler and turns failures into error answers. */
@@ -45,7 +45,7 @@ export class Dispatcher {
   log(exchange: HttpExchange): void {
     if (!this.#options.accessLog) return;
     const { request, response, errorCode, account } = exchange;
-    const slow = this.#options.explain(account.slowest);
+    const slow = this.#options.explain(account);
     const { tenant } = account;
     const fields = {
       method: request.method,

@@ -34,6 +34,7 @@ export class HttpExchange implements RequestContext {
   readonly #limits: ExchangeLimits;
   readonly #bodyShare: BodyShare;
   readonly #timer: NodeJS.Timeout | undefined;
+  #peeked: Promise<unknown> | undefined;
 
   constructor(
     request: IncomingMessage,
@@ -97,7 +98,19 @@ export class HttpExchange implements RequestContext {
     this.#abort.abort(reason);
   }
 
+  /** Keeps no body that was read: an answer may take long. */
   readBody(): Promise<unknown> {
+    const peeked = this.#peeked;
+    this.#peeked = undefined;
+    return peeked ?? this.#readBody();
+  }
+
+  peekBody(): Promise<unknown> {
+    this.#peeked ??= this.#readBody();
+    return this.#peeked;
+  }
+
+  #readBody(): Promise<unknown> {
     return readJsonBody(this.request, this.response, this.#limits, this.#bodyShare);
   }
 

@@ -22,4 +22,6 @@ export interface RequestContext {
   abort(reason: OctavoError): void;
   readonly log: Logger;
   readBody(): Promise<unknown>;
+  /** The body, which is still there to be read. */
+  peekBody(): Promise<unknown>;
 }

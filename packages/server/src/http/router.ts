@@ -94,6 +94,12 @@ export class Router {
   }
 }
 
+/** What stands behind the question mark of a request target. */
+export function requestQuery(target: string): URLSearchParams {
+  const start = target.indexOf("?");
+  return new URLSearchParams(start < 0 ? "" : target.slice(start + 1).replace(/#.*/, ""));
+}
+
 /** The decoded path of a request target: origin form, or absolute form as proxies send it. */
 export function requestPath(target: string): string {
   const withoutOrigin = target.startsWith("/") ? target : target.replace(/^https?:\/\/[^/?#]*/i, "");

@@ -11,6 +11,8 @@ export interface Endpoint extends RouteFacts {
   readonly aliases?: readonly string[];
   /** The setting that enables the endpoint. */
   readonly onlyWith?: "enableFaultInjection";
+  /** Whether the model computes for it; default: where it has a span. */
+  readonly runsModel?: boolean;
   /** `rest`: the part of the path matched by the star. */
   readonly serve: (service: Service, context: RequestContext, rest: string) => Answer;
 }

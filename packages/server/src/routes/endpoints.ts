@@ -19,7 +19,7 @@ import {
 import type { ServerConfig } from "../config.js";
 import { sendJson } from "../http/respond.js";
 import type { Route } from "../http/router.js";
-import type { Service } from "../service.js";
+import type { ServedModels } from "../models/served-models.js";
 import { handleChatBatch } from "./chat-batch.js";
 import { handleChat } from "./chat.js";
 import { handleCompletions } from "./completions.js";
@@ -356,10 +356,10 @@ export function endpointsWith(config: Pick<ServerConfig, "enableFaultInjection">
     ]);
 }
 
-export function serverRoutes(service: Service): readonly Route[] {
-  return endpointsWith(service.config).map((row) => ({
+export function serverRoutes(models: ServedModels): readonly Route[] {
+  return endpointsWith(models.all[0].config).map((row) => ({
     ...row,
-    handle: (context, rest) => row.serve(service, context, rest),
+    handle: async (context, rest) => row.serve(await models.serviceFor(row, context, rest), context, rest),
   }));
 }
 

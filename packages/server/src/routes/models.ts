@@ -7,10 +7,10 @@ import type { Service } from "../service.js";
 export function handleModels(service: Service, context: RequestContext): void {
   const list: ModelList = {
     object: "list",
-    data: [
-      ...service.modelNames.map((name) => modelCard(service, name, undefined)),
-      ...service.adapters.map((adapter) => modelCard(service, adapter.name, adapter)),
-    ],
+    data: (service.models?.all ?? [service]).flatMap((each) => [
+      ...each.modelNames.map((name) => modelCard(each, name, undefined)),
+      ...each.adapters.map((adapter) => modelCard(each, adapter.name, adapter)),
+    ]),
   };
   sendJson(context.response, 200, list);
 }
@@ -24,6 +24,7 @@ export function handleModel(service: Service, context: RequestContext, id: strin
 /** An adapter's parent is the model that it adapts. */
 function modelCard(service: Service, id: string, adapter: LoadedAdapter | undefined): ModelCard {
   const created = service.startedAtSeconds;
+  const state = service.models?.stateOf(service);
   return {
     id,
     object: "model",
@@ -32,6 +33,7 @@ function modelCard(service: Service, id: string, adapter: LoadedAdapter | undefi
     root: adapter?.path ?? service.model.name,
     parent: adapter === undefined ? null : (adapter.baseModelName ?? service.modelNames[0]),
     max_model_len: service.model.engine.maxModelLen,
+    ...(state !== undefined && { state }),
     permission: [
       {
         id: `modelperm-${service.fingerprint}`,

@@ -117,7 +117,7 @@ describe("pooling", () => {
       assert.equal(answer.status, 400, path);
       assert.ok((await answer.text()).includes(named), named);
     }
-    for (const path of ["/sleep", "/wake_up"]) assert.equal((await server.post(path, {})).status, 501);
+    for (const path of ["/sleep", "/wake_up"]) assert.equal((await server.post(path, {})).status, 404);
   });
 
   it("salts cached prefixes of embeddings", async () => {

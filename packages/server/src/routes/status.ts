@@ -1,7 +1,7 @@
 import { OctavoError } from "@octavo/protocol";
 import type { RequestContext } from "../http/request-context.js";
 import { sendJson, sendText } from "../http/respond.js";
-import { prometheusContentType } from "@octavo/tracing/prometheus";
+import { prometheusContentType, Registry } from "@octavo/tracing/prometheus";
 import type { Service } from "../service.js";
 import { hideTenants } from "../tenants/tenant-labels.js";
 import { isOperators } from "../tenants/ownership.js";
@@ -9,7 +9,8 @@ import { serverVersion } from "../version.js";
 
 /** 200 while requests are taken, 503 while draining or after the engine failed. */
 export function handleHealth(service: Service, context: RequestContext): void {
-  const { failure } = service.model.engine;
+  const all: readonly Service[] = service.models?.all ?? [service];
+  const failure = all.map(({ model }) => model.engine.failure).find((each) => each !== undefined);
   if (failure !== undefined)
     throw new OctavoError("engine_failed", `the engine stopped: ${failure.message}`, { cause: failure });
   if (service.isDraining) throw new OctavoError("shutting_down", "the server is draining");
@@ -25,9 +26,12 @@ export function handleLoad(service: Service, context: RequestContext): void {
 }
 
 /** On a server with keys, tenants' names are shown only with the operator's key. */
-export function handleMetrics({ keys, registry }: Service, { account, response }: RequestContext): void {
+export function handleMetrics(
+  { keys, registry, models }: Service,
+  { account, response }: RequestContext,
+): void {
   const mayName = !keys.required || (account.key !== undefined && isOperators(account.key));
-  const text = registry.expose();
+  const text = Registry.exposeAll(models?.all.map((each) => each.registry) ?? [registry]);
   const shown = mayName ? text : hideTenants(text, (name) => keys.pseudonym(name));
   sendText(response, 200, prometheusContentType, shown);
 }

@@ -5,6 +5,7 @@ import type { Service } from "../service.js";
 import { handleClassify } from "./classify.js";
 import { handlePooling } from "./embeddings.js";
 import { type Endpoint, endpoint, endpointWithBody } from "./endpoint.js";
+import { sleepEndpoints } from "./sleep.js";
 
 /** vLLM's endpoints beside those of OpenAI's API. */
 export const vllmEndpoints: readonly Endpoint[] = [
@@ -24,6 +25,7 @@ export const vllmEndpoints: readonly Endpoint[] = [
     aliases: ["/v1/classify"],
     access: "tenant",
     span: "none",
+    runsModel: true,
     answer: "json",
     summary: "Probabilities of labels, from models with a head that classifies.",
     request: classifyRequest,
@@ -48,31 +50,7 @@ export const vllmEndpoints: readonly Endpoint[] = [
     summary: "Forgets all cached prefixes; 503 while requests run.",
     handle: handleResetPrefixCache,
   }),
-  endpoint({
-    method: "GET",
-    path: "/is_sleeping",
-    access: "admin",
-    span: "none",
-    answer: "json",
-    summary: '`{"is_sleeping": false}`: always.',
-    handle: (_, { response }) => sendJson(response, 200, { is_sleeping: false }),
-  }),
-  ...(["/sleep", "/wake_up"] as const).map((path) =>
-    endpoint({
-      method: "POST",
-      path,
-      access: "admin",
-      span: "none",
-      answer: "nothing",
-      summary: "Refused: weights lie in the machine's memory, and there is no other to move them to.",
-      handle: () => {
-        throw new OctavoError(
-          "not_implemented",
-          "this server does not sleep: weights lie in the machine's memory; stop the server instead",
-        );
-      },
-    }),
-  ),
+  ...sleepEndpoints,
 ];
 
 function handleTokenizerInfo({ model, config }: Service, { response }: RequestContext): void {

@@ -1,5 +1,4 @@
 import { performance } from "node:perf_hooks";
-import type { LanguageModel } from "@octavo/engine";
 import type { ErrorCode } from "@octavo/protocol";
 import {
   type ExportCounts,
@@ -11,7 +10,7 @@ import {
 import type { Logger } from "pino";
 import type { ServerConfig } from "../config.js";
 import type { RequestAccount } from "../account/request-account.js";
-import { servedNames } from "../served-names.js";
+import type { ServedModels } from "../models/served-models.js";
 import { resourceOf, serverAddressOf } from "./resource.js";
 
 /** The part of an exchange that metrics need. */
@@ -27,12 +26,11 @@ export interface CountedExchange {
 export class OtlpServerMetrics {
   readonly #metrics = new ServerMetrics(performance.timeOrigin + performance.now());
   readonly #exporter: OtlpMetricsExporter;
-  /** Names of the model itself; answers carry the first. */
-  readonly #modelNames: readonly [string, ...string[]];
+  readonly #models: ServedModels;
   readonly #server: ServerAddress;
 
-  constructor(modelNames: readonly [string, ...string[]], config: ServerConfig, log: Logger) {
-    this.#modelNames = modelNames;
+  constructor(models: ServedModels, config: ServerConfig, log: Logger) {
+    this.#models = models;
     this.#server = serverAddressOf(config);
     this.#exporter = new OtlpMetricsExporter({
       metrics: this.#metrics,
@@ -50,14 +48,15 @@ export class OtlpServerMetrics {
 
   finish({ account, operation, arrivalMs, errorCode }: CountedExchange): void {
     if (operation === undefined) return;
-    const [first] = this.#modelNames;
+    const { modelNames } = this.#models.named(account.model);
+    const [first] = modelNames;
     // unknown names never reach the engine
     const requestModel = (account.hasWork ? account.model : undefined) ?? first;
     this.#metrics.record({
       operation,
       provider: "octavo",
       requestModel,
-      responseModel: this.#modelNames.includes(requestModel) ? first : requestModel,
+      responseModel: modelNames.includes(requestModel) ? first : requestModel,
       server: this.#server,
       errorType: errorCode,
       durationMs: performance.now() - arrivalMs,
@@ -72,10 +71,10 @@ export class OtlpServerMetrics {
 
 /** Undefined if no collector is configured. */
 export function createOtlpMetrics(
-  model: LanguageModel,
+  models: ServedModels,
   config: ServerConfig,
   log: Logger,
 ): OtlpServerMetrics | undefined {
   if (config.otlpMetricsEndpoint === "") return undefined;
-  return new OtlpServerMetrics(servedNames(model, config), config, log);
+  return new OtlpServerMetrics(models, config, log);
 }

@@ -1,10 +1,9 @@
-import type { LanguageModel } from "@octavo/engine";
 import { OctavoError } from "@octavo/protocol";
 import { checkOtlpEndpoint, conventionNames, OtlpExporter, type SpanSink } from "@octavo/tracing";
 import { redact } from "@octavo/text/sensitive/redact";
 import type { Logger } from "pino";
 import type { ServerConfig } from "../config.js";
-import { servedNames } from "../served-names.js";
+import type { ServedModels } from "../models/served-models.js";
 import { serverVersion } from "../version.js";
 import { resourceOf, serverAddressOf } from "./resource.js";
 import type { ContentPolicy } from "../account/content-capture.js";
@@ -33,7 +32,7 @@ export function checkTracingConfig(config: TracingConfig): void {
 
 /** Undefined if spans go nowhere. */
 export function createServerTracing(
-  model: LanguageModel,
+  models: ServedModels,
   config: ServerConfig,
   log: Logger,
   spanSinks: readonly SpanSink[],
@@ -55,11 +54,12 @@ export function createServerTracing(
   return new ServerTracing({
     sinks,
     sampleRatio: config.traceSampleRatio,
-    engine: model.engine,
+    modelOf: (name) => {
+      const { model, modelNames } = models.named(name);
+      return { engine: model.engine, quantization: model.config.dtype, modelName: modelNames[0] };
+    },
     engineVersion: serverVersion,
-    quantization: model.config.dtype,
     replicaId: config.replicaId === "" ? undefined : config.replicaId,
-    modelName: servedNames(model, config)[0],
     attributes: config.traceAttributes,
     server: serverAddressOf(config),
     content,

@@ -52,7 +52,7 @@ export class Histogram extends Family {
     return this.#seriesOf(labels).sum;
   }
 
-  protected override exposeSamples(): string {
+  override exposeSamples(): string {
     let text = "";
     for (const [key, series] of this.#series) {
       const lead = key === "" ? "" : `${key},`;

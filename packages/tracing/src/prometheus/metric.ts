@@ -36,7 +36,8 @@ export abstract class Family {
     return `# HELP ${this.name} ${help}\n# TYPE ${this.name} ${this.#kind}\n${this.exposeSamples()}`;
   }
 
-  protected abstract exposeSamples(): string;
+  /** Without the header. */
+  abstract exposeSamples(): string;
 
   /** The text between the braces: constant labels, then the others in declared order. It is the key of a series. */
   protected series(labels: Labels): string {
@@ -91,7 +92,7 @@ abstract class ValueFamily extends Family {
     return this.values.get(this.series(labels)) ?? 0;
   }
 
-  protected override exposeSamples(): string {
+  override exposeSamples(): string {
     let text = "";
     for (const [series, value] of this.values) text += this.sample("", series, value);
     return text;

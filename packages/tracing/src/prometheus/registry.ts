@@ -67,10 +67,20 @@ export class Registry {
   }
 
   expose(): string {
-    for (const collect of this.#collectors) collect();
-    let text = "";
-    for (const family of this.#families.values()) text += family.expose();
-    return text;
+    return Registry.exposeAll([this]);
+  }
+
+  /** Families that several registries have, each with labels of its own, come under one header. */
+  static exposeAll(registries: readonly Registry[]): string {
+    const texts = new Map<string, string>();
+    for (const registry of registries) {
+      for (const collect of registry.#collectors) collect();
+      for (const [name, family] of registry.#families) {
+        const text = texts.get(name);
+        texts.set(name, text === undefined ? family.expose() : text + family.exposeSamples());
+      }
+    }
+    return [...texts.values()].join("");
   }
 
   #add<T extends Family>(family: T): T {

@@ -251,9 +251,14 @@ export const foreignFlags: readonly ForeignFlags[] = [
     why: "send SIGHUP, as certbot's deploy hooks do: `kill -HUP PID`",
   },
   {
+    effect: "none",
+    flags: "--sleep-mode-backend=",
+    why: "a sleeping model's memory goes back to the system; see --enable-sleep-mode",
+  },
+  {
     effect: "refused",
-    flags: "--enable-sleep-mode --sleep-mode-backend= --sleep-preserve-parameter-names=*",
-    why: "stop the server and start it again: with --weight-cache, a start maps packed weights instead of making them",
+    flags: "--sleep-preserve-parameter-names=*",
+    why: "a sleeping model keeps no weights; with --weight-cache they are mapped when it wakes",
   },
   {
     effect: "refused",
