@@ -13,7 +13,9 @@ export class OctavoProcesses implements AsyncDisposable {
 
   /** Runs, and need not answer yet. */
   start(name: string, flags: readonly string[]): Promise<Target> {
-    const always = ["--threads", "1", "--kv-cache-memory", "64MiB", "--log-level", "error"];
+    // flags go before what a file has
+    const own = flags.includes("--config") ? [] : ["--threads", "1", "--kv-cache-memory", "64MiB"];
+    const always = ["--log-level", "error", ...own];
     const command = [process.execPath, cli, "serve", "--port", "{port}", "--replica-id", name];
     return this.#replicas.start(
       [...command, ...always, ...flags],

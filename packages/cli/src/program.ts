@@ -157,6 +157,10 @@ export const commandTree: CommandGroup = {
         mark: leaf("say what became of a cluster: acknowledged, fixed or new", async () => ({
           default: (await import("./commands/errors.js")).errorsMarkCommand,
         })),
+        prove: leaf(
+          "replay the recorded requests without and with a fix, and say whether it is one",
+          () => import("./commands/errors-prove.js"),
+        ),
         issue: leaf("the text of an issue about a cluster, with its evidence", async () => ({
           default: (await import("./commands/errors.js")).errorsIssueCommand,
         })),

@@ -61,11 +61,22 @@ export {
   type FeedStatus,
   markEntry,
   parseFeedState,
+  recordProof,
   updateFeed,
 } from "./errors/feed-state.js";
 export type { CallFinding, FindingKind, Quote } from "./errors/finding.js";
 export { type FindingLimits, findingsOfSpan } from "./errors/findings-of-span.js";
-export { issueText } from "./errors/issue-text.js";
-export { proposeFix, renderPatch, type ServePatch, type ServeSettings } from "./errors/propose-fix.js";
+export { issueText, proofLines } from "./errors/issue-text.js";
+export { type FixEvidence, proposeFix, renderPatch, type ServePatch, type ServeSettings } from "./errors/propose-fix.js";
+export { type FixStandard, judgeFix, type MeasuredChange, type ReplayPair } from "./replay/judge-fix.js";
+export { type FixProof, proveFix, type ProveFixOptions, type ReplaySide } from "./replay/fix-proof.js";
+export { measuresOf, type ReplayMeasure } from "./replay/measures.js";
+export {
+  type RecordedCall,
+  recordedWorkload,
+  type RecordedWorkload,
+  scheduleOf,
+} from "./replay/recorded-workload.js";
+export { replayOn, type ReplayRun, tokenScaleOf } from "./replay/replay-on-server.js";
 export { type CandidateResult } from "./search/journal-rows.js";
 export { CandidateScorer } from "./search/scorer.js";

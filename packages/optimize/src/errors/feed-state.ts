@@ -1,5 +1,6 @@
 import { OctavoError } from "@octavo/protocol";
 import { z } from "zod";
+import { type FixProof, fixProofSchema } from "../replay/fix-proof.js";
 import type { FindingCluster } from "./clustering/cluster-findings.js";
 
 export const feedStatuses = ["new", "escalating", "acknowledged", "fixed", "regressed"] as const;
@@ -23,6 +24,12 @@ const entrySchema = z.strictObject({
   replicas: z.array(z.string()),
   lost_ms: z.number(),
   quotes: z.array(z.strictObject({ field: z.string(), text: z.string(), trace: z.string() })),
+  /** Findings by tenant, of those that name theirs. */
+  by_tenant: z.record(z.string(), z.int().positive()).optional(),
+  /** Most sequences that ran beside one of its calls. */
+  largest_batch: z.number().optional(),
+  /** What replays said of the last patch that was tried. */
+  proof: fixProofSchema.optional(),
 });
 const stateSchema = z.strictObject({ version: z.literal(1), entries: z.array(entrySchema) });
 
@@ -73,6 +80,8 @@ function entryOf(cluster: FindingCluster, old: FeedEntry | undefined, nowMs: num
   const last = findings.at(-1)!.epochMs;
   const count = findings.length;
   const status = statusOf(old, count, last);
+  const batches = findings.flatMap(({ batchSize }) => batchSize ?? []);
+  const byTenant = countBy(findings.flatMap(({ tenant }) => tenant ?? []));
   const distinct = (values: readonly (string | undefined)[]) => [
     ...new Set(values.filter((value) => value !== undefined)),
   ];
@@ -94,7 +103,16 @@ function entryOf(cluster: FindingCluster, old: FeedEntry | undefined, nowMs: num
     quotes: findings
       .flatMap(({ quotes, traceId }) => quotes.map((quote) => ({ ...quote, trace: traceId })))
       .slice(0, keptExamples),
+    ...(Object.keys(byTenant).length > 0 && { by_tenant: byTenant }),
+    ...(batches.length > 0 && { largest_batch: batches.reduce((most, size) => Math.max(most, size), 0) }),
+    ...(old?.proof !== undefined && { proof: old.proof }),
   };
+}
+
+function countBy(names: readonly string[]): Record<string, number> {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return Object.fromEntries(counts);
 }
 
 function statusOf(old: FeedEntry | undefined, count: number, lastMs: number): FeedStatus {
@@ -119,9 +137,19 @@ export function entryNamed(state: FeedState, id: string): FeedEntry {
 
 /** Throws as `entryNamed`. */
 export function markEntry(state: FeedState, id: string, status: FeedStatus, nowMs: number): FeedState {
-  const marked = entryNamed(state, id);
+  return changeEntry(state, id, { status, since: nowMs });
+}
+
+/** Keeps what replays said; an accepted patch makes the cluster `fixed`. Throws as `entryNamed`. */
+export function recordProof(state: FeedState, id: string, proof: FixProof): FeedState {
+  const fixed = { status: "fixed", since: proof.at } as const;
+  return changeEntry(state, id, { proof, ...(proof.verdict === "accepted" && fixed) });
+}
+
+function changeEntry(state: FeedState, id: string, change: Partial<FeedEntry>): FeedState {
+  const changed = entryNamed(state, id);
   return {
     version: 1,
-    entries: state.entries.map((entry) => (entry === marked ? { ...entry, status, since: nowMs } : entry)),
+    entries: state.entries.map((entry) => (entry === changed ? { ...entry, ...change } : entry)),
   };
 }

@@ -27,6 +27,8 @@ export interface CallFinding {
   readonly model: string | undefined;
   /** Milliseconds lost, where the finding is about time. */
   readonly lostMs: number | undefined;
+  /** Sequences that ran beside it, on average over its steps. */
+  readonly batchSize?: number | undefined;
 }
 
 export type NewFinding = Omit<CallFinding, "id">;

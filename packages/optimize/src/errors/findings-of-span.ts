@@ -141,6 +141,7 @@ export function findingsOfSpan(
       replica: seen.replica,
       model,
       lostMs,
+      batchSize: seen.batchSize,
     }));
   const verified = found.filter((finding) => isVerified(finding, texts));
   return { findings: verified.map(withId), unverified: found.length - verified.length };

@@ -1,4 +1,5 @@
 import type { FeedEntry } from "./feed-state.js";
+import type { FixProof } from "../replay/fix-proof.js";
 import { renderPatch, type ServePatch } from "./propose-fix.js";
 
 /** Text for an issue tracker: what was found, the evidence word for word, and the change to try first. */
@@ -41,9 +42,45 @@ export function issueText(entry: FeedEntry, patch: ServePatch | undefined): stri
           "",
           fenced(renderPatch(patch).trimEnd(), "yaml"),
         ]),
+    ...(entry.proof === undefined ? [] : ["", "## Replay", "", ...proofLines(entry.proof)]),
     "",
   ];
   return lines.join("\n");
+}
+
+/** What replays of the recorded requests said of a patch. */
+export function proofLines({
+  verdict,
+  reason,
+  patch,
+  target,
+  guards,
+  cost,
+  requests,
+  with_prompts: withPrompts,
+  pairs,
+  on,
+}: FixProof): readonly string[] {
+  const measured = [...(target === undefined ? [] : [target]), ...guards].map(
+    ({ measure, unit, before, after, change, interval }) => {
+      const number = (value: number): string =>
+        unit === "ms" ? `${value.toFixed(1)} ms` : `${(100 * value).toFixed(1)} %`;
+      const points = (value: number): string =>
+        `${value > 0 ? "+" : ""}${(100 * value).toFixed(1)} ${unit === "ms" ? "%" : "points"}`;
+      const range = interval === undefined ? "" : `, ${points(interval[0])} to ${points(interval[1])}`;
+      return `- ${measure}: ${number(before)} -> ${number(after)} (${points(change)}${range})`;
+    },
+  );
+  const seconds = (side: "before" | "after"): string =>
+    (cost[side].compute_seconds ?? cost[side].seconds).toFixed(2);
+  return [
+    `${verdict}: ${reason}.`,
+    "",
+    `\`${JSON.stringify(patch)}\`, ${pairs} pairs of replays of ${requests} requests (${withPrompts} with their own prompts), ${on}:`,
+    "",
+    ...measured,
+    `- ${cost.before.compute_seconds === undefined ? "time" : "compute"} of one replay: ${seconds("before")} s -> ${seconds("after")} s`,
+  ];
 }
 
 /** A fence that the text cannot close. */

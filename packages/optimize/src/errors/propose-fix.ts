@@ -1,8 +1,9 @@
-import type { FindingCluster } from "./clustering/cluster-findings.js";
+import type { FeedEntry } from "./feed-state.js";
 
 /** A change of `octavo serve`'s configuration: keys as in the file of `--config`. */
 export interface ServePatch {
-  readonly set: Readonly<Record<string, number | string | boolean>>;
+  /** Null leaves the setting out. */
+  readonly set: Readonly<Record<string, number | string | boolean | null>>;
   /** Why this is expected to help, in one sentence. */
   readonly why: string;
 }
@@ -10,66 +11,138 @@ export interface ServePatch {
 /** Settings in force; those that are absent have their defaults. */
 export type ServeSettings = Readonly<Record<string, unknown>>;
 
-type Proposal = (current: (name: string, usual: number) => number) => ServePatch;
+/** What of a cluster decides which setting is changed. */
+export type FixEvidence = Pick<FeedEntry, "kind" | "cause"> &
+  Partial<Pick<FeedEntry, "by_tenant" | "largest_batch">>;
 
-const raised = (bytes: number, factor: number) => Math.round(bytes * factor);
+interface Known {
+  readonly evidence: FixEvidence;
+  readonly settings: ServeSettings;
+  /** A setting's number, or what it usually is. */
+  readonly current: (name: string, usual: number) => number;
+}
+
+type Proposal = (known: Known) => ServePatch | undefined;
+
+const raised = (value: number, factor: number) => Math.round(value * factor);
 const gibibytes = 2 ** 30;
 
-const moreCache: Proposal = (current) => ({
-  set: { "kv-cache-memory": raised(current("kv-cache-memory", 4 * gibibytes), 1.5) },
+const moreCache: Proposal = ({ current }) => ({
+  set: { "kv-cache-memory": raised(current("kv-cache-memory", 4 * gibibytes), 4) },
   why: "the KV cache was too small for what ran at once",
 });
+
+const fairScheduling: ServePatch = {
+  set: { "scheduling-policy": "fair" },
+  why: "the steps' tokens went to other requests",
+};
+
+/** Fewer than these of what may run at once did: something else than the limit kept requests out. */
+const fullShare = 0.75;
+/** Of a cluster of several tenants, findings of one that has most of them. */
+const dominantShare = 0.6;
+
+const moreSequences: Proposal = (known) => {
+  const { evidence, settings, current } = known;
+  const limit = current("max-num-seqs", 256);
+  const { by_tenant: byTenant = {}, largest_batch: largestBatch } = evidence;
+  if (largestBatch !== undefined && largestBatch < fullShare * limit) return moreCache(known);
+  const counts = Object.values(byTenant);
+  const all = counts.reduce((sum, count) => sum + count, 0);
+  if (
+    counts.length > 1 &&
+    Math.max(...counts) > dominantShare * all &&
+    settings["scheduling-policy"] !== "fair"
+  )
+    return { ...fairScheduling, why: "one tenant's requests filled the queue that the others waited in" };
+  return { set: { "max-num-seqs": raised(limit, 4) }, why: "requests waited for admission while others ran" };
+};
+
+const laterTimeout: Proposal = ({ current }) => {
+  const [name] = ["ttft-timeout", "queue-timeout", "request-timeout"]
+    .filter((timeout) => current(timeout, 0) > 0)
+    .toSorted((a, b) => current(a, 0) - current(b, 0));
+  return name === undefined
+    ? undefined
+    : // durations are milliseconds once read, and seconds in the file
+      { set: { [name]: (4 * current(name, 0)) / 1000 }, why: "requests were ended before they could end" };
+};
 
 /**
  * What is changed first, by the cause that the engine measured (docs/guide/slow-tokens.md) or the error's code. Causes that no
  * setting of the server answers are not here: they are the model's, the prompt's or the machine's.
  */
 const proposals: Readonly<Record<string, Proposal>> = {
-  queue: (current) => ({
-    set: { "max-num-seqs": raised(current("max-num-seqs", 256), 2) },
-    why: "requests waited for admission while others ran",
-  }),
-  queue_full: (current) => ({
-    set: { "max-queued-requests": raised(current("max-queued-requests", 1024), 2) },
+  queue: moreSequences,
+  queue_full: ({ current }) => ({
+    set: { "max-queued-requests": Math.max(64, raised(current("max-queued-requests", 1024), 4)) },
     why: "requests were refused because too many waited",
   }),
-  prefill_burst: (current) => {
-    const threshold = current("long-prefill-token-threshold", current("max-num-batched-tokens", 2048) / 4);
+  request_timeout: laterTimeout,
+  prefill: ({ settings }) =>
+    settings["enable-prefix-caching"] === false
+      ? { set: { "enable-prefix-caching": true }, why: "prompts were computed whole, with prefix caching off" }
+      : undefined,
+  prefill_burst: ({ current }) => {
+    const bound = current("max-prefill-step-ms", 200);
     return {
-      set: { "long-prefill-token-threshold": Math.max(64, Math.floor(threshold / 2)) },
+      set: { "max-prefill-step-ms": bound === 0 ? 50 : Math.max(10, Math.floor(bound / 4)) },
       why: "long prompts of others took the steps in which streams decode",
     };
   },
   preemption: moreCache,
   eviction: moreCache,
-  not_scheduled: () => ({
-    set: { "scheduling-policy": "fair" },
-    why: "the steps' tokens went to other requests",
-  }),
-  batch_growth: (current) => ({
+  not_scheduled: () => fairScheduling,
+  batch_growth: ({ current }) => ({
     set: { "max-num-seqs": Math.max(1, Math.floor(current("max-num-seqs", 256) / 2)) },
     why: "each step grew with the sequences beside it",
   }),
-  context_length_exceeded: (current) => ({
-    set: { "max-model-len": raised(current("max-model-len", 4096), 2) },
+  context_length_exceeded: ({ current }) => ({
+    set: { "max-model-len": raised(current("max-model-len", 4096), 4) },
     why: "prompts did not fit the configured context",
   }),
 };
 
+/** Settings that change answers, the first to be taken back first, and whose answers they change. */
+const answerSettings: readonly {
+  readonly name: string;
+  readonly usual: unknown;
+  readonly of: RegExp;
+}[] = [
+  { name: "tool-call-parser", usual: "auto", of: /tool|function|parameter/ },
+  { name: "chat-template", usual: undefined, of: /./ },
+  { name: "generation-config", usual: "auto", of: /./ },
+  { name: "kv-cache-dtype", usual: "auto", of: /./ },
+  { name: "dtype", usual: "auto", of: /./ },
+];
+
+/** Wrong answers: the setting that most likely made them is taken back to its default. */
+const usualAnswers: Proposal = ({ evidence, settings }) => {
+  const odd = answerSettings.find(
+    ({ name, usual, of }) =>
+      of.test(evidence.cause) && settings[name] !== undefined && settings[name] !== usual,
+  );
+  return odd === undefined
+    ? undefined
+    : { set: { [odd.name]: null }, why: `answers were wrong under a ${odd.name} that is not the model's own` };
+};
+
 /** The change to try first; undefined where no setting answers the cause. */
-export function proposeFix(
-  { cause }: Pick<FindingCluster, "cause">,
-  settings: ServeSettings = {},
-): ServePatch | undefined {
-  return proposals[cause]?.((name, usual) => {
-    const value = settings[name];
-    return typeof value === "number" && Number.isFinite(value) ? value : usual;
+export function proposeFix(evidence: FixEvidence, settings: ServeSettings = {}): ServePatch | undefined {
+  const proposal = proposals[evidence.cause] ?? (evidence.kind === "answer" ? usualAnswers : undefined);
+  return proposal?.({
+    evidence,
+    settings,
+    current: (name, usual) => {
+      const value = settings[name];
+      return typeof value === "number" && Number.isFinite(value) ? value : usual;
+    },
   });
 }
 
 /** As lines for the file of `--config`. */
 export function renderPatch({ set }: ServePatch): string {
   return Object.entries(set)
-    .map(([name, value]) => `${name}: ${value}\n`)
+    .map(([name, value]) => (value === null ? `# without ${name}\n` : `${name}: ${value}\n`))
     .join("");
 }

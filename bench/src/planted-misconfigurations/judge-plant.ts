@@ -1,0 +1,54 @@
+import type { FixProof } from "@octavo/optimize";
+import type { Misconfiguration } from "./plants.js";
+import { recordPlant, runCommand } from "./record.js";
+
+interface ListedEntry {
+  readonly id: string;
+  readonly kind: string;
+  readonly cause: string;
+  readonly count: number;
+  readonly lost_ms: number;
+  readonly fix: { readonly set: Readonly<Record<string, unknown>> } | null;
+}
+
+export interface JudgedPlant {
+  readonly name: string;
+  readonly clusters: readonly (readonly [string, number])[];
+  readonly proposed: Readonly<Record<string, unknown>> | undefined;
+  readonly isRight: boolean;
+  readonly proof: Pick<FixProof, "verdict" | "reason" | "target"> | undefined;
+  readonly wrong: readonly { readonly patch: string; readonly verdict: FixProof["verdict"]; readonly reason: string }[];
+}
+
+/** Records a plant, asks the feed what to change for the largest cluster that a setting answers, and has replay judge that and patches that right nothing. */
+export async function judgeMisconfiguration(
+  plant: Misconfiguration,
+  folder: string,
+  { seed, pairs, wrong }: { readonly seed: number; readonly pairs: number; readonly wrong: number },
+): Promise<JudgedPlant> {
+  const { config, spans, state } = await recordPlant(plant, folder, seed);
+  const given = ["--spans", spans, "--state", state, "--config", config, ...plant.limits, "--json"];
+  const listed = JSON.parse(await runCommand(["errors", "list", ...given])) as {
+    readonly entries: readonly ListedEntry[];
+  };
+  const entries = listed.entries.toSorted((a, b) => b.count - a.count);
+  const entry = entries.find(({ fix }) => fix !== null);
+  const clusters = entries.map(({ kind, cause, count }) => [`${kind} ${cause}`, count] as const);
+  const prove = async (patch: readonly string[]): Promise<FixProof> => {
+    const own = plant.evaluator === undefined ? [] : ["--evaluator", JSON.stringify(plant.evaluator)];
+    const args = ["errors", "prove", entry?.id ?? "", ...given, "--pairs", String(pairs), ...own, ...patch];
+    return JSON.parse(await runCommand(args)) as FixProof;
+  };
+  const { name, right } = plant;
+  const proposed = entry?.fix?.set;
+  const isRight = proposed !== undefined && Object.keys(proposed).includes(right);
+  if (entry === undefined) return { name, clusters, proposed, isRight, proof: undefined, wrong: [] };
+  const trials = [];
+  for (const [setting, value] of plant.wrong.slice(0, wrong)) {
+    const { verdict, reason } = await prove(["--set", `${setting}=${value}`]);
+    trials.push({ patch: `${setting}=${value}`, verdict, reason });
+  }
+  if (!isRight) return { name, clusters, proposed, isRight, proof: undefined, wrong: trials };
+  const { verdict, reason, target } = await prove([]);
+  return { name, clusters, proposed, isRight, proof: { verdict, reason, target }, wrong: trials };
+}

@@ -1,0 +1,120 @@
+import { readSpanValues, wantedCalls } from "@octavo/evals";
+import {
+  entryNamed,
+  findingsOfSpan,
+  proofLines,
+  type RecordedCall,
+  recordedWorkload,
+  recordProof,
+  type ServePatch,
+} from "@octavo/optimize";
+import { OctavoError } from "@octavo/protocol/errors";
+import { option, valueType } from "@octavo/protocol/options";
+import { defaultStoreFolder } from "@octavo/tracing/store";
+import { defineCommand } from "../command.js";
+import {
+  findingRows,
+  fixOf,
+  readState,
+  settingsOf,
+  stateRows,
+  writeState,
+} from "../errors/feed-files.js";
+import { proveOnEngine } from "../errors/prove-on-engine.js";
+import { interruptible } from "../interruptible.js";
+
+/** `octavo errors prove ID`: the recorded requests without and with a patch, and whether it is a fix. */
+export default defineCommand({
+  arguments: { "<id>": "of a cluster, or how it begins" },
+  options: {
+    ...stateRows,
+    ...findingRows,
+    set: option.of(
+      valueType.pairs(valueType.text()),
+      "--set <setting=value...>",
+      "the patch, as settings of octavo serve; default: the fix that the feed proposes",
+      { defaultText: "the proposed fix" },
+    ),
+    pairs: option.integer("--pairs <n>", "pairs of replays, one without and one with the patch", {
+      min: 3,
+      default: 5,
+    }),
+    requests: option.integer("--requests <n>", "most recorded requests that are replayed", {
+      min: 1,
+      default: 200,
+    }),
+    speedup: option.number("--speedup <factor>", "how many times as fast as recorded", {
+      min: 0.01,
+      default: 1,
+    }),
+    evaluators: option.texts("--evaluator <name...>", "score answers too, and hold scores", {
+      defaultText: "the cluster's own, if it is about one",
+    }),
+    leastImprovement: option.number("--least-improvement <share>", "that makes a patch a fix", {
+      min: 0,
+      max: 1,
+      default: 0.1,
+    }),
+    seed: option.integer("--seed <n>", "of text in place of prompts that were not kept", {
+      min: 0,
+      default: 0,
+    }),
+    json: option.toggle("--json", "print the proof as JSON"),
+  },
+  async run(options, id = "") {
+    const { state: path, config, set, json } = options;
+    const state = await readState(path);
+    const entry = entryNamed(state, id);
+    const patch = set === undefined ? fixOf(entry, await settingsOf(config))?.set : patchOf(set);
+    if (patch === undefined)
+      throw new OctavoError("invalid_option", `no setting answers ${entry.cause}: give a patch with --set`, {
+        param: "set",
+      });
+    const calls = await recordedCalls(options, ({ kind, cause }) => kind === entry.kind && cause === entry.cause);
+    const proof = await interruptible((signal) =>
+      proveOnEngine({
+        ...options,
+        entry,
+        patch,
+        workload: recordedWorkload(calls, options.requests),
+        signal,
+        onPair: (done) => process.stderr.write(`pair ${done} of ${options.pairs}\n`),
+      }),
+    );
+    await writeState(path, recordProof(await readState(path), entry.id, proof));
+    process.stdout.write(
+      json ? `${JSON.stringify(proof, undefined, 2)}\n` : `${proofLines(proof).join("\n")}\n`,
+    );
+  },
+});
+
+/** Values as a file of flags has them: `null` leaves the setting out. */
+function patchOf(given: Readonly<Record<string, string>>): ServePatch["set"] {
+  return Object.fromEntries(
+    Object.entries(given).map(([name, text]) => {
+      const isSwitch = text === "true" || text === "false";
+      return [name, text === "null" ? null : isSwitch ? text === "true" : text];
+    }),
+  );
+}
+
+interface CallSelection {
+  readonly spans: readonly string[] | undefined;
+  readonly firstTokenMs: number;
+  readonly gapMs: number;
+  readonly score: number;
+}
+
+async function recordedCalls(
+  { spans, firstTokenMs, gapMs, score }: CallSelection,
+  isWanted: (finding: { readonly kind: string; readonly cause: string }) => boolean,
+): Promise<readonly RecordedCall[]> {
+  const calls: RecordedCall[] = [];
+  for (const path of spans ?? [defaultStoreFolder()])
+    for await (const value of readSpanValues(path))
+      for (const span of wantedCalls(value, {})) {
+        const { findings } = findingsOfSpan(span, { firstTokenMs, gapMs, score });
+        calls.push({ span, isOfCluster: findings.some(isWanted) });
+      }
+  return calls;
+}

@@ -1,0 +1,147 @@
+import { OctavoError } from "@octavo/protocol";
+import { type Interval, mean, meanInterval, newcombeDifference } from "@octavo/statistics";
+import type { RecordedWorkload } from "./recorded-workload.js";
+import { pairOf, type ReplayMeasure } from "./measures.js";
+import type { ReplayRun } from "./replay-on-server.js";
+
+/** One replay without and one with the patch, the one right after the other. */
+export interface ReplayPair {
+  readonly before: ReplayRun;
+  readonly after: ReplayRun;
+}
+
+/** A measure without and with the patch. */
+export interface MeasuredChange {
+  readonly measure: string;
+  readonly unit: ReplayMeasure["unit"];
+  readonly before: number;
+  readonly after: number;
+  /** Of milliseconds the relative change, of shares the difference; below 0 is better. */
+  readonly change: number;
+  readonly interval: Interval | undefined;
+}
+
+export interface FixVerdict {
+  readonly verdict: "accepted" | "rejected" | "inconclusive";
+  readonly reason: string;
+  readonly target: MeasuredChange | undefined;
+  readonly guards: readonly MeasuredChange[];
+}
+
+export interface FixStandard {
+  /** The measure must fall by this share of what it was. Default 0.1. */
+  readonly leastImprovement?: number;
+  /** Guards may rise by this share (of milliseconds) or a tenth of it (shares of requests). Default 0.25. */
+  readonly guardMargin?: number;
+  /** Of the two-sided intervals. Default 0.99. */
+  readonly confidence?: number;
+}
+
+/** With two pairs an interval at 99 % is as wide as anything. */
+export const fewestPairs = 3;
+
+/**
+ * Accepted: the measure falls by `leastImprovement` or more, its interval excludes no change, and no guard's estimate is beyond its
+ * margin. Rejected: the interval excludes such an improvement, or a guard's interval lies beyond its margin. Else inconclusive.
+ *
+ * Requests of one replay wait for each other, so the pair of replays is the unit: Student's interval over the pairs, of the log ratio
+ * for milliseconds. Shares can be equal in all pairs, which is no certainty: their interval is at least Newcombe's for the requests
+ * of one replay.
+ */
+export function judgeFix(
+  { target, guards }: { readonly target: ReplayMeasure; readonly guards: readonly ReplayMeasure[] },
+  pairs: readonly ReplayPair[],
+  { requests }: Pick<RecordedWorkload, "requests">,
+  { leastImprovement = 0.1, guardMargin = 0.25, confidence = 0.99 }: FixStandard = {},
+): FixVerdict {
+  if (pairs.length < fewestPairs)
+    throw new OctavoError("invalid_option", `repeats is ${pairs.length}; at least ${fewestPairs} are needed`, {
+      param: "repeats",
+    });
+  const ofCluster = (index: number): boolean => requests[index]?.isOfCluster === true;
+  const main = changeOf(target, pairs, ofCluster, confidence);
+  const others = guards.flatMap((guard) => changeOf(guard, pairs, () => true, confidence) ?? []);
+  const verdict = (said: FixVerdict["verdict"], reason: string): FixVerdict => ({
+    verdict: said,
+    reason,
+    target: main,
+    guards: others,
+  });
+  if (main === undefined)
+    return verdict("inconclusive", `no request of the cluster has ${target.name} in both replays`);
+  if (main.before === 0) return verdict("inconclusive", "the replay does not show the problem");
+  const marginOf = ({ unit }: MeasuredChange): number => (unit === "ms" ? guardMargin : guardMargin / 10);
+  const beyond = others.filter((guard) => guard.change > marginOf(guard));
+  const worse = beyond.find((guard) => (guard.interval?.[0] ?? -Infinity) > marginOf(guard));
+  if (worse !== undefined) return verdict("rejected", `it makes ${worse.measure} worse`);
+  const wanted = -leastImprovement * (main.unit === "ms" ? 1 : main.before);
+  const [low, high] = main.interval ?? [-Infinity, Infinity];
+  if (low > wanted) return verdict("rejected", `${main.measure} does not fall by ${percent(leastImprovement)}`);
+  if (high >= 0 || main.change > wanted)
+    return verdict("inconclusive", `the replays do not settle whether ${main.measure} falls`);
+  if (beyond.length > 0)
+    return verdict("inconclusive", `${beyond[0]!.measure} may be worse with it; more replays would tell`);
+  return verdict("accepted", `${main.measure} falls, and nothing else that was measured gets worse`);
+}
+
+/** Undefined where some pair has no request with the measure on both sides. */
+function changeOf(
+  measure: ReplayMeasure,
+  pairs: readonly ReplayPair[],
+  among: (index: number) => boolean,
+  confidence: number,
+): MeasuredChange | undefined {
+  const each = pairs.flatMap(
+    ({ before, after }) => pairOf(measure, before.observations, after.observations, among) ?? [],
+  );
+  if (each.length < pairs.length) return undefined;
+  const { name, unit } = measure;
+  if (unit === "ms") {
+    const logs = each.map(({ before, after }) => Math.log(after / before));
+    const { estimate, interval } = meanInterval(logs, confidence);
+    const ratio = (log: number): number => Math.exp(log) - 1;
+    const level = (side: "before" | "after"): number => Math.exp(mean(each.map((one) => Math.log(one[side]))));
+    return {
+      measure: name,
+      unit,
+      before: level("before"),
+      after: level("after"),
+      change: ratio(estimate),
+      interval:
+        interval === undefined
+          ? exactly(logs) && [ratio(estimate), ratio(estimate)]
+          : [ratio(interval[0]), ratio(interval[1])],
+    };
+  }
+  const before = mean(each.map((one) => one.before));
+  const after = mean(each.map((one) => one.after));
+  const across = meanInterval(
+    each.map((one) => one.after - one.before),
+    confidence,
+  ).interval ?? [after - before, after - before];
+  const size = pairs[0]!.before.observations.filter(
+    (observation, index) => among(index) && measure.of(observation) !== undefined,
+  ).length;
+  const count = (share: number): { readonly successes: number; readonly trials: number } => ({
+    successes: Math.round(share * size),
+    trials: size,
+  });
+  const within = newcombeDifference(count(after), count(before), confidence).interval;
+  return {
+    measure: name,
+    unit,
+    before,
+    after,
+    change: after - before,
+    interval: [Math.min(across[0], within[0]), Math.max(across[1], within[1])],
+  };
+}
+
+/** A patch that changes nothing at all, in virtual time. */
+function exactly(logs: readonly number[]): true | undefined {
+  return logs.every((log) => log === logs[0]) ? true : undefined;
+}
+
+function percent(share: number): string {
+  return `${Math.round(1000 * share) / 10} %`;
+}
