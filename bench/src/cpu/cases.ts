@@ -53,7 +53,7 @@ function peersFor(type: FileType): readonly PeerName[] {
 const atLeast = (value: number, on: FigureBound["on"] = "ratio"): FigureBound => ({ on, atLeast: value });
 const atMost = (value: number, on: FigureBound["on"] = "ratio"): FigureBound => ({ on, atMost: value });
 
-const prefillTargets: Readonly<Record<FileType, number>> = { q4_0: 3, q4_k_m: 3, q8_0: 4, bf16: 2 };
+const prefillTargets: Readonly<Record<FileType, number>> = { q4_0: 3, q4_k_m: 3, q8_0: 4, bf16: 2, f16: 2 };
 
 function prefillFigure(type: FileType, targets: CaseFigure["peers"]): CaseFigure {
   return {
@@ -63,7 +63,7 @@ function prefillFigure(type: FileType, targets: CaseFigure["peers"]): CaseFigure
     isBetter: "higher",
     // The matrices alone: attention comes on top.
     bound: (model) => ({
-      limit: type === "bf16" ? "bf16Gflops" : "int8Gops",
+      limit: type.endsWith("f16") ? "bf16Gflops" : "int8Gops",
       perUnit: 2 * model.multiplyAddsPerToken,
     }),
     ...(targets && { peers: targets }),

@@ -45,10 +45,13 @@ export interface CpuOptions {
   readonly outputPath: string | undefined;
 }
 
+/** f16 is for GPUs. */
+const usualTypes = fileTypes.filter((type) => type !== "f16");
+
 export const usage = `npm run bench -- cpu [flags]
   --cases LIST           of ${caseGroups.join(", ")} (default: all)
   --models LIST          of ${Object.keys(modelShapes).join(", ")} (default: qwen2.5-0.5b,llama-3.2-1b)
-  --types LIST           of ${fileTypes.join(", ")} (default: all)
+  --types LIST           of ${fileTypes.join(", ")} (default: ${usualTypes.join(",")})
   --streams LIST         numbers of streams to decode (default: 1,8,32)
   --threads N            compute threads of every contender (default: the machine's cores)
   --repeats N            measurements of each case and contender (default: 3)
@@ -81,7 +84,7 @@ export function parseFlags(
     shapes:
       list("models", values.models, Object.keys(modelShapes) as ShapeName[]) ??
       (isQuick ? ["tiny"] : ["qwen2.5-0.5b", "llama-3.2-1b"]),
-    types: list("types", values.types, fileTypes) ?? fileTypes,
+    types: list("types", values.types, fileTypes) ?? usualTypes,
     streams: counts("streams", values.streams) ?? (isQuick ? [1, 4] : [1, 8, 32]),
     threads: count("threads", values.threads) ?? defaultThreadCount(),
     repeats: count("repeats", values.repeats) ?? (isQuick ? 1 : 3),

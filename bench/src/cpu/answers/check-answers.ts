@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { LLM } from "@octavo/engine";
+import { LLM, type LoadOptions } from "@octavo/engine";
 import { runMeasured } from "../run/measured-process.js";
 import { checkAnswer, checkUnscoredAnswer, type PeerAnswer } from "./near-tie.js";
 
@@ -17,9 +17,14 @@ export async function nodeLlamaCppAnswer(modelPath: string): Promise<PeerAnswer>
 }
 
 /** Compares Octavo's greedy answer with a peer's on the same file. Throws `engine_failed` where they differ. */
-export async function checkPeerAnswer(modelPath: string, answer: PeerAnswer): Promise<void> {
+export async function checkPeerAnswer(
+  modelPath: string,
+  answer: PeerAnswer,
+  loading: LoadOptions = {},
+): Promise<void> {
   const { prompt, greedy } = answer;
-  await using llm = await LLM.load(modelPath, { maxModelLen: prompt.length + greedy.length + 8 });
+  const maxModelLen = prompt.length + greedy.length + 8;
+  await using llm = await LLM.load(modelPath, { ...loading, maxModelLen });
   const options = { temperature: 0, ignoreEos: true };
   const own = await llm.generate(Int32Array.from(prompt), { ...options, maxTokens: greedy.length });
   const forced = await llm.generate(Int32Array.from([...prompt, ...greedy]), {

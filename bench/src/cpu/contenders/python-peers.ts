@@ -9,7 +9,7 @@ import { type PeerSetting, tuned } from "./tuned.js";
 import { measureWith } from "./worker.js";
 
 interface PythonPeer {
-  readonly name: "openvino" | "vllm";
+  readonly name: "openvino" | "transformers" | "vllm";
   readonly module: string;
   readonly settings: readonly PeerSetting<Readonly<Record<string, unknown>>>[];
   /** What it is given to load. */
@@ -36,6 +36,14 @@ export const vllm: PythonPeer = {
     { name: "defaults", value: {} },
     { name: "eager", value: { enforce_eager: true } },
   ],
+  pathOf: configFolderOf,
+};
+
+/** On GPUs; random weights, as vLLM's. */
+export const transformers: PythonPeer = {
+  name: "transformers",
+  module: "transformers",
+  settings: [{ name: "defaults", value: {} }],
   pathOf: configFolderOf,
 };
 

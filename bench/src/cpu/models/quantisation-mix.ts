@@ -9,14 +9,15 @@ import { OctavoError } from "@octavo/protocol/errors";
 import type { BenchShape } from "./shapes.js";
 
 /** The kinds of files that are measured, by the names that llama.cpp's `quantize` gives them. */
-export const fileTypes = ["q4_0", "q4_k_m", "q8_0", "bf16"] as const;
+export const fileTypes = ["q4_0", "q4_k_m", "q8_0", "bf16", "f16"] as const;
 export type FileType = (typeof fileTypes)[number];
 
-export type TensorType = "f32" | "bf16" | "q4_0" | "q5_0" | "q8_0" | "q4_k" | "q6_k";
+export type TensorType = "f32" | "bf16" | "f16" | "q4_0" | "q5_0" | "q8_0" | "q4_k" | "q6_k";
 
 const ggmlNames: Readonly<Record<TensorType, GgufMixType>> = {
   f32: "F32",
   bf16: "BF16",
+  f16: "F16",
   q4_0: "Q4_0",
   q5_0: "Q5_0",
   q8_0: "Q8_0",

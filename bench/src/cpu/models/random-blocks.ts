@@ -43,15 +43,8 @@ const shapeBlocks: Readonly<Record<TensorType, (tensor: TensorSpec, blockBytes: 
       }
     };
   },
-  bf16: ({ deviation, mean }) => {
-    const table = Uint16Array.from({ length: 65_536 }, (_, index) =>
-      toBfloat16(mean + deviation * normalQuantile((index + 0.5) / 65_536)),
-    );
-    return (chunk) => {
-      const values = new Uint16Array(chunk.buffer);
-      for (let i = 0; i < values.length; i++) values[i] = table[values[i] ?? 0] ?? 0;
-    };
-  },
+  bf16: (tensor) => sixteenBits(tensor, toBfloat16),
+  f16: (tensor) => sixteenBits(tensor, toHalf),
   // Codes 0 ... 15 stand for -8 ... 7: a scale of either sign takes their mean away.
   q4_0: ({ deviation }, bytes) => halfScales(signedScales(deviation / deviationOfCodes(16)), bytes, 0),
   q5_0: ({ deviation }, bytes) => halfScales(signedScales(deviation / deviationOfCodes(32)), bytes, 0),
@@ -68,6 +61,17 @@ const shapeBlocks: Readonly<Record<TensorType, (tensor: TensorSpec, blockBytes: 
   q6_k: ({ deviation }, bytes) =>
     halfScales(unsignedScales(deviation / (deviationOfCodes(64) * deviationOfCodes(256))), bytes, 208),
 };
+
+/** Normal values: 16 random bits choose one of the quantiles. */
+function sixteenBits({ deviation, mean }: TensorSpec, encode: (value: number) => number): ShapeChunk {
+  const table = Uint16Array.from({ length: 65_536 }, (_, index) =>
+    encode(mean + deviation * normalQuantile((index + 0.5) / 65_536)),
+  );
+  return (chunk) => {
+    const values = new Uint16Array(chunk.buffer);
+    for (let i = 0; i < values.length; i++) values[i] = table[values[i] ?? 0] ?? 0;
+  };
+}
 
 /** Root mean square of `levels` equally spaced codes around their mean. */
 function deviationOfCodes(levels: number): number {

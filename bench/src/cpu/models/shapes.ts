@@ -29,7 +29,7 @@ export interface BenchShape {
   readonly rotaryDim?: number;
 }
 
-/** All tie the output head to the embedding, as the published models of these sizes do. */
+/** All tie the output head to the embedding, as the published models of these sizes do, but that of 8 billion weights. */
 export const modelShapes = {
   tiny: {
     name: "tiny",
@@ -106,6 +106,22 @@ export const modelShapes = {
     numHeads: 32,
     numKvHeads: 8,
     headDim: 64,
+    vocabSize: 128_256,
+    contextLength: 131_072,
+    ropeTheta: 500_000,
+    rmsNormEps: 1e-5,
+    hasAttentionBias: false,
+    preTokenizer: "llama-bpe",
+  },
+  "llama-3.1-8b": {
+    name: "llama-3.1-8b",
+    architecture: "llama",
+    numLayers: 32,
+    hiddenSize: 4096,
+    intermediateSize: 14_336,
+    numHeads: 32,
+    numKvHeads: 8,
+    headDim: 128,
     vocabSize: 128_256,
     contextLength: 131_072,
     ropeTheta: 500_000,

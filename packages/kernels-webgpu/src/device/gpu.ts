@@ -1,6 +1,7 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import { formatBinaryBytes } from "@octavo/protocol/options";
 import type { Shader } from "../wgsl/shader.js";
+import { isSoftwareAdapter, type MatrixShape, matrixShapesOf } from "./adapter-traits.js";
 
 /** A compiled shader. Kernels whose bindings are alike share bind groups. */
 export interface Kernel {
@@ -29,6 +30,12 @@ export class Gpu implements Disposable {
   readonly description: string;
   readonly architecture: string;
   readonly features: readonly string[];
+  /** Whether it computes on the CPU. */
+  readonly isSoftware: boolean;
+  /** Invocations of a subgroup; undefined where the device has none. */
+  readonly subgroups: { readonly min: number; readonly max: number } | undefined;
+  /** Products that subgroups compute on matrices; none where the device has no such unit. */
+  readonly matrixShapes: readonly MatrixShape[];
   readonly counters: GpuCounters = { submits: 0, dispatches: 0, uploadedBytes: 0, readBytes: 0, encodeMs: 0 };
   /** Bound where a kernel has no use for a binding. */
   readonly nothing: GPUBuffer;
@@ -45,6 +52,11 @@ export class Gpu implements Disposable {
       .join(" ");
     this.architecture = info.architecture === "" ? info.vendor : info.architecture;
     this.features = [...device.features].filter((feature) => shownFeatures.has(feature)).toSorted();
+    this.isSoftware = isSoftwareAdapter(info);
+    const { subgroupMinSize: min, subgroupMaxSize: max } = info;
+    this.subgroups =
+      device.features.has("subgroups") && min !== undefined && max !== undefined ? { min, max } : undefined;
+    this.matrixShapes = device.features.has(subgroupMatrix) ? matrixShapesOf(info) : [];
     this.nothing = this.buffer(16, "nothing");
     device.addEventListener("uncapturederror", ({ error }) => {
       this.#failure ??= deviceError(error);
@@ -188,12 +200,16 @@ export class Gpu implements Disposable {
   }
 }
 
-const shownFeatures: ReadonlySet<string> = new Set([
+const subgroupMatrix = "chromium-experimental-subgroup-matrix" as GPUFeatureName;
+
+/** Optional features that are asked for where an adapter has them. */
+export const wantedFeatures: readonly GPUFeatureName[] = [
   "shader-f16",
   "subgroups",
   "timestamp-query",
-  "chromium-experimental-subgroup-matrix",
-]);
+  subgroupMatrix,
+];
+const shownFeatures: ReadonlySet<string> = new Set(wantedFeatures);
 
 function deviceError(error: GPUError): OctavoError {
   const isMemory = error.constructor.name === "GPUOutOfMemoryError";

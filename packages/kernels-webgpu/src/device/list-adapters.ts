@@ -1,7 +1,9 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { OctavoError } from "@octavo/protocol/errors";
-import { isSoftware, webGpu } from "./open-gpu.js";
+import { isSoftwareAdapter } from "./adapter-traits.js";
+import { wantedFeatures } from "./gpu.js";
+import { webGpu } from "./open-gpu.js";
 
 /** What an adapter can do, or why there is none. */
 export type AdapterReport =
@@ -51,11 +53,9 @@ export async function findAdapters(): Promise<AdapterReport[]> {
     const name = [info.vendor, info.architecture, info.description].filter((part) => part !== "").join(" ");
     reports.set(name, {
       name,
-      features: ["shader-f16", "subgroups", "timestamp-query"].filter((feature) =>
-        features.has(feature as GPUFeatureName),
-      ),
+      features: wantedFeatures.filter((feature) => features.has(feature)),
       mostBindingBytes: Math.min(limits.maxStorageBufferBindingSize, limits.maxBufferSize),
-      ...(isSoftware(adapter) && {
+      ...(isSoftwareAdapter(info) && {
         unusedBecause: "it computes on the CPU, where Octavo's own kernels are faster",
       }),
     });

@@ -1,16 +1,18 @@
 import { OctavoError } from "@octavo/protocol/errors";
-import { Gpu } from "./gpu.js";
+import { isSoftwareAdapter } from "./adapter-traits.js";
+import { Gpu, wantedFeatures } from "./gpu.js";
 
 /** Kept reachable: Dawn aborts the process when its instance is collected. */
 const instances: GPU[] = [];
 
-/** Dawn's switches: subgroup matrices and f16 on NVIDIA are behind them. */
+/**
+ * Dawn's switches: subgroup matrices and f16 on NVIDIA are behind them. Kernels write workgroup memory before they read it, so that zeroing
+ * it would only take time: nine tenths of SwiftShader's time to compile.
+ */
 const dawnOptions = [
-  "enable-dawn-features=allow_unsafe_apis,vulkan_enable_f16_on_nvidia",
+  "enable-dawn-features=allow_unsafe_apis,vulkan_enable_f16_on_nvidia,disable_workgroup_init",
   "disable-dawn-features=timestamp_quantization",
 ];
-
-const wantedFeatures: readonly GPUFeatureName[] = ["shader-f16", "subgroups", "timestamp-query"];
 
 const wantedLimits = [
   "maxBufferSize",
@@ -43,12 +45,6 @@ export async function webGpu(adapterName: string | undefined): Promise<GPU> {
   return instance;
 }
 
-/** SwiftShader, Mesa's lavapipe and Windows' WARP draw with the CPU. */
-export function isSoftware({ info }: GPUAdapter): boolean {
-  const text = `${info.vendor} ${info.architecture} ${info.device} ${info.description}`;
-  return info.isFallbackAdapter || /swiftshader|llvmpipe|lavapipe|microsoft basic render/i.test(text);
-}
-
 export interface GpuOptions {
   /** Part of the adapter's name; default the fastest. */
   readonly adapter?: string | undefined;
@@ -78,7 +74,7 @@ async function adapterOf(name: string | undefined): Promise<GPUAdapter> {
 /** Opens an adapter's device. Rejects with `native_unavailable`, saying what to do. */
 export async function openGpu({ adapter: name, hardwareOnly = false }: GpuOptions = {}): Promise<Gpu> {
   const adapter = await adapterOf(name);
-  if (hardwareOnly && isSoftware(adapter)) {
+  if (hardwareOnly && isSoftwareAdapter(adapter.info)) {
     throw new OctavoError(
       "native_unavailable",
       `The only adapter, ${adapter.info.description}, computes on the CPU, where Octavo's own kernels are faster.`,

@@ -1,0 +1,205 @@
+import { LLM, type StepRecord } from "@octavo/engine";
+import { createWebGpuBackend, type Gpu } from "@octavo/kernels-webgpu";
+import type { Backend, Matrix, ProgramSpec } from "@octavo/kernels";
+import { checkPeerAnswer } from "../cpu/answers/check-answers.js";
+import type { PeerAnswer } from "../cpu/answers/near-tie.js";
+import { PromptSource } from "../cpu/workers/prompts.js";
+import { fullSteps } from "../cpu/workers/steps.js";
+import { decode } from "../steps/step-costs.js";
+import type { BenchCase } from "../support/results.js";
+import type { AdapterLimits } from "./adapter-limits.js";
+
+export interface GpuJob {
+  readonly path: string;
+  readonly name: string;
+  readonly streams: readonly number[];
+  readonly promptTokens: number;
+  readonly newTokens: number;
+  /** Shares of the measured limits that are wanted, of hardware. */
+  readonly targets?: {
+    readonly decodeShare: number;
+    readonly prefillShare: number;
+    readonly batchRatio: number;
+  };
+}
+
+/** Software adapters take seconds for a step: they show that every case runs. */
+const sizesOf = ({
+  isSoftware,
+}: Gpu): { readonly [name in "context" | "prompt" | "answer" | "rounds"]: number } =>
+  isSoftware
+    ? { context: 2, prompt: 6, answer: 4, rounds: 1 }
+    : { context: 16, prompt: 24, answer: 24, rounds: 3 };
+
+/** The CPU's greedy continuation of a prompt, with its likeliest tokens at each step. */
+async function cpuAnswer(path: string, promptTokens: number, newTokens: number): Promise<PeerAnswer> {
+  await using llm = await LLM.load(path, { maxModelLen: 64 });
+  const prompt = new PromptSource(llm.config.vocabSize).next(promptTokens);
+  const { sequences } = await llm.generate(Int32Array.from(prompt), {
+    temperature: 0,
+    ignoreEos: true,
+    maxTokens: newTokens,
+    logprobs: 5,
+  });
+  const [sequence] = sequences;
+  return {
+    prompt,
+    greedy: sequence?.tokens ?? [],
+    top: (sequence?.logprobs ?? []).map(({ top }) =>
+      top.map(({ token, logprob }) => [token, logprob] as const),
+    ),
+  };
+}
+
+/** Figures of one model on a GPU, once its answers are those of the CPU. */
+export async function measureModel(gpu: Gpu, limits: AdapterLimits, job: GpuJob): Promise<BenchCase[]> {
+  const { context, prompt, answer, rounds } = sizesOf(gpu);
+  await checkPeerAnswer(job.path, await cpuAnswer(job.path, prompt, answer), {
+    backend: createWebGpuBackend(gpu),
+  });
+  const counted = { multiplyAdds: 0 };
+  await using llm = await LLM.load(job.path, {
+    backend: counting(createWebGpuBackend(gpu), (spec) => (counted.multiplyAdds ||= multiplyAddsOf(spec))),
+    maxModelLen: job.promptTokens + job.newTokens + 32,
+    maxNumBatchedTokens: Math.max(job.promptTokens, 128),
+    maxPrefillStepMs: 0,
+    maxNumSeqs: Math.max(...job.streams),
+    enablePrefixCaching: false,
+  });
+  const source = new PromptSource(llm.config.vocabSize);
+  const cases: BenchCase[] = [];
+  const tokensPerSecond = new Map<number, number>();
+  for (const streams of job.streams) {
+    const measured = await measureDecode(gpu, llm, source.next(context), streams, job.newTokens);
+    tokensPerSecond.set(streams, streams / measured.seconds);
+    const name = `${job.name}: decode, ${streams} ${streams === 1 ? "stream" : "streams"}`;
+    const { seconds, ...details } = measured;
+    const share = (100 * llm.weightBytes) / seconds / limits.copyBytes;
+    cases.push(
+      { name, unit: "tokens/s", octavo: streams / seconds, details: { ...details, stepMs: 1000 * seconds } },
+      {
+        name: `${name}: weights read, of copy bandwidth`,
+        unit: "%",
+        octavo: share,
+        ...(streams === 1 && job.targets !== undefined && { target: { atLeast: job.targets.decodeShare } }),
+      },
+    );
+  }
+  const [few, many] = [Math.min(...job.streams), Math.max(...job.streams)];
+  if (few < many) {
+    cases.push({
+      name: `${job.name}: decode, ${many} streams over ${few}`,
+      unit: "x",
+      octavo: (tokensPerSecond.get(many) ?? 0) / (tokensPerSecond.get(few) ?? 1),
+      ...(job.targets !== undefined && { target: { atLeast: job.targets.batchRatio } }),
+    });
+  }
+  cases.push(
+    ...(await prefillCases(llm, source, { multiplyAdds: counted.multiplyAdds, rounds }, limits, job)),
+  );
+  return cases;
+}
+
+async function prefillCases(
+  llm: LLM,
+  source: PromptSource,
+  { multiplyAdds, rounds }: { readonly multiplyAdds: number; readonly rounds: number },
+  limits: AdapterLimits,
+  { name, promptTokens, targets }: GpuJob,
+): Promise<BenchCase[]> {
+  let seconds = Infinity;
+  for (let round = 0; round < rounds; round++) {
+    const prompt = Int32Array.from(source.next(promptTokens));
+    const started = performance.now();
+    await decode(llm.engine, prompt, 1, 1);
+    seconds = Math.min(seconds, (performance.now() - started) / 1000);
+  }
+  const title = `${name}: prefill of ${promptTokens} tokens`;
+  return [
+    { name: title, unit: "tokens/s", octavo: promptTokens / seconds },
+    {
+      name: `${title}: products, of the f16 peak`,
+      unit: "%",
+      octavo: (100 * 2 * multiplyAdds * promptTokens) / seconds / limits.f16Operations,
+      ...(targets !== undefined && { target: { atLeast: targets.prefillShare } }),
+    },
+  ];
+}
+
+/** Steps in which all streams decode and nothing else runs, and what they cost the processor. */
+async function measureDecode(
+  gpu: Gpu,
+  llm: LLM,
+  promptTokens: readonly number[],
+  streams: number,
+  newTokens: number,
+): Promise<{
+  readonly seconds: number;
+  readonly encodeMs: number;
+  readonly dispatches: number;
+  readonly uploadedBytes: number;
+  readonly readBytes: number;
+}> {
+  const prompt = Int32Array.from(promptTokens);
+  const steps: StepRecord[] = [];
+  const costs: { encodeMs: number; dispatches: number; uploadedBytes: number; readBytes: number }[] = [];
+  let before = { ...gpu.counters };
+  using _ = llm.engine.observe({
+    onStep(step) {
+      steps.push(step);
+      const { encodeMs, dispatches, uploadedBytes, readBytes } = gpu.counters;
+      if (step.prefillTokens === 0 && step.decodeTokens === streams)
+        costs.push({
+          encodeMs: encodeMs - before.encodeMs,
+          dispatches: dispatches - before.dispatches,
+          uploadedBytes: uploadedBytes - before.uploadedBytes,
+          readBytes: readBytes - before.readBytes,
+        });
+      before = { ...gpu.counters };
+    },
+  });
+  await decode(llm.engine, prompt, streams, newTokens + 4);
+  const { count, wallMs } = fullSteps(steps, streams, newTokens);
+  const middle = (key: keyof (typeof costs)[number]): number =>
+    costs.map((cost) => cost[key]).toSorted((a, b) => a - b)[costs.length >> 1] ?? Number.NaN;
+  return {
+    seconds: wallMs / count / 1000,
+    encodeMs: middle("encodeMs"),
+    dispatches: middle("dispatches"),
+    uploadedBytes: middle("uploadedBytes"),
+    readBytes: middle("readBytes"),
+  };
+}
+
+/** Tells each program that is compiled. */
+function counting(backend: Backend, onCompile: (spec: ProgramSpec) => void): Backend {
+  return new Proxy(backend, {
+    get(target, key) {
+      const value: unknown = Reflect.get(target, key, target);
+      if (typeof value !== "function") return value;
+      return (...args: unknown[]) => {
+        if (key === "compile") onCompile(args[0] as ProgramSpec);
+        return Reflect.apply(value, target, args) as unknown;
+      };
+    },
+  });
+}
+
+/** Of a token, in all matrices but the head's; of a mixture, those of the experts that a token is sent to. */
+function multiplyAddsOf({ ops }: ProgramSpec): number {
+  let sum = 0;
+  for (const op of ops) {
+    if (op.op === "linear") sum += sizeOf(op.weight);
+    if (op.op === "experts") {
+      const all = op.experts.reduce(
+        (total, { gate, up, down }) =>
+          total + sizeOf(gate) + (up === undefined ? 0 : sizeOf(up)) + sizeOf(down),
+        0,
+      );
+      sum += (all / op.experts.length) * op.topK;
+    }
+  }
+  return sum;
+}
+
+const sizeOf = ({ rows, cols }: Matrix): number => rows * cols;

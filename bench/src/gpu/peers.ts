@@ -1,0 +1,52 @@
+import type { Measurement } from "../cpu/contenders/contender.js";
+import { pythonPeer, pythonPeerVersion, transformers, vllm } from "../cpu/contenders/python-peers.js";
+import { modelShapes, type ShapeName } from "../cpu/models/shapes.js";
+import type { BenchCase } from "../support/results.js";
+import type { GpuFlags } from "./flags.js";
+import type { GpuJob } from "./measured-model.js";
+
+/** The same shape with random weights in 16 bits in peers on the same GPU, and Octavo's figures over theirs. */
+export async function peerCases(
+  { transformersPython, vllmPython }: GpuFlags,
+  job: GpuJob,
+  own: readonly BenchCase[],
+): Promise<BenchCase[]> {
+  const shape = modelShapes[job.name.split(" ")[0] as ShapeName];
+  const cases: BenchCase[] = [];
+  for (const [peer, python] of [
+    [transformers, transformersPython],
+    [vllm, vllmPython],
+  ] as const) {
+    if (python === undefined) continue;
+    const version = pythonPeerVersion(peer, python);
+    const contender = pythonPeer(peer, python, false);
+    const context = { model: { path: job.path, shape }, threads: 1, env: { OCTAVO_BENCH_DEVICE: "cuda" } };
+    const add = (name: string, found: Measurement, key: keyof Measurement): void => {
+      const mine = own.find((item) => item.name === `${job.name}: ${name}`);
+      const theirs = found[key];
+      if (mine === undefined || theirs === undefined) return;
+      cases.push({
+        name: `${job.name}: ${name}, over ${peer.name}`,
+        unit: "x",
+        octavo: mine.octavo / theirs,
+        details: { peer: version, theirs, note: "the peer computes in 16 bits" },
+        ...(peer === transformers && { target: { atLeast: 1 } }),
+      });
+    };
+    for (const streams of job.streams)
+      add(
+        `decode, ${streams} ${streams === 1 ? "stream" : "streams"}`,
+        await contender.measure(
+          { kind: "decode", streams, promptTokens: 16, newTokens: job.newTokens },
+          context,
+        ),
+        "decodeTokensPerSecond",
+      );
+    add(
+      `prefill of ${job.promptTokens} tokens`,
+      await contender.measure({ kind: "prefill", promptTokens: job.promptTokens, rounds: 3 }, context),
+      "prefillTokensPerSecond",
+    );
+  }
+  return cases;
+}
