@@ -116,11 +116,23 @@ const rayDriver = z.strictObject({
   poll_interval_s: z.number().gt(0).default(0.5),
 });
 
+const kubernetesDriver = z.strictObject({
+  kind: z.literal("kubernetes"),
+  /** Without it the one of the service account or of the kubeconfig's context. */
+  namespace: z.string().min(1).optional(),
+  /** Without it the service account's inside a cluster, `KUBECONFIG` or ~/.kube/config outside. */
+  kubeconfig: z.string().min(1).optional(),
+  context: z.string().min(1).optional(),
+  /** Names of a deployment's Deployment and Service, which are the same, where they are not its own name. */
+  objects: z.record(z.string(), z.string().min(1)).default({}),
+  poll_interval_s: z.number().gt(0).default(1),
+});
+
 /** A kind alone is that driver with its defaults. */
 const driver = z
   .preprocess(
     (value) => (typeof value === "string" ? { kind: value } : value),
-    z.discriminatedUnion("kind", [localDriver, rayDriver]),
+    z.discriminatedUnion("kind", [localDriver, rayDriver, kubernetesDriver]),
   )
   .prefault("local");
 
@@ -135,6 +147,7 @@ export const clusterSchema = z.strictObject({
 export type ClusterSections = z.output<typeof clusterSchema>;
 export type LocalDriverConfig = z.output<typeof localDriver>;
 export type RayDriverConfig = z.output<typeof rayDriver>;
+export type KubernetesDriverConfig = z.output<typeof kubernetesDriver>;
 
 /** The settings of one member of a deployment's pool. */
 export function targetConfigOf(deployment: DeploymentConfig, url: string) {

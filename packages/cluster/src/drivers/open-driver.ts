@@ -1,4 +1,5 @@
 import type { ClusterSections } from "../config/deployment-schema.js";
+import { KubernetesDriver } from "./kubernetes/kubernetes-driver.js";
 import { LocalDriver } from "./local/local-driver.js";
 import { RayDriver } from "./ray/ray-driver.js";
 import type { ReplicaDriver } from "./replica-driver.js";
@@ -17,5 +18,7 @@ export function openDriver({ config, command, tell }: OpenDriverOptions): Replic
       return new LocalDriver({ config, command, tell });
     case "ray":
       return new RayDriver({ config, tell });
+    case "kubernetes":
+      return new KubernetesDriver({ config, tell });
   }
 }

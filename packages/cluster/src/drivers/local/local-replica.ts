@@ -39,7 +39,7 @@ export class LocalReplica implements ObservedReplica {
     this.id = id;
     this.version = spec.version;
     this.#options = options;
-    const [file = "", ...args] = [
+    const [file, ...args] = [
       ...wrapper(cores),
       ...command,
       ...serveArgs(spec, cores.length),

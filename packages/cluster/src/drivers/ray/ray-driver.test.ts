@@ -82,8 +82,8 @@ describe("Ray Serve with two raylets", { skip }, () => {
     const first = await settle();
     const answer = await fetch(`http://127.0.0.1:${httpPort}/octavo/fake/nodes/server_info`);
     assert.equal(answer.status, 200);
-    const { replica_id: id } = (await answer.json()) as { replica_id: string };
-    assert.ok(first.some((one) => one.id === id));
+    const { replica_id: answered } = (await answer.json()) as { replica_id: string };
+    assert.ok(first.some((one) => one.id === answered));
     const reports = await until(async () => {
       const said = (await (await fetch(`http://127.0.0.1:${httpPort}/octavo`)).json()) as Record<
         string,
@@ -92,7 +92,7 @@ describe("Ray Serve with two raylets", { skip }, () => {
       return Object.values(said).some((one) => "octavo_requests_running" in one) ? said : false;
     });
     assert.deepEqual(
-      { ...reports[id], url: "", age_s: 0 },
+      { ...reports[answered], url: "", age_s: 0 },
       { url: "", age_s: 0, healthy: true, octavo_requests_running: 3, octavo_kv_cache_usage: 0.25 },
     );
     await second.kill();
