@@ -10,6 +10,7 @@ export const slowTests = [
   "bench/dist/planted-load/plants",
   "bench/dist/planted-faults/plants",
   "packages/cli/dist/commands/eval.test",
+  "packages/cluster/dist/drivers/ray/",
   "packages/cli/dist/commands/cluster",
   "packages/engine/dist/model/native-schedules",
   "packages/evals/dist/checks/traffic-drift/check",

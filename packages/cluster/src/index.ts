@@ -7,7 +7,7 @@ export {
   type ServeClusterOptions,
   specsOf,
 } from "./operation/serve-cluster.js";
-export { LocalDriver } from "./drivers/local/local-driver.js";
+export { openDriver } from "./drivers/open-driver.js";
 export type {
   ObservedReplica,
   ReplicaDriver,

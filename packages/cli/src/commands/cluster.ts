@@ -1,7 +1,7 @@
 import {
   checkFeasible,
   type ClusterConfig,
-  LocalDriver,
+  openDriver,
   readClusterFile,
   type RunningCluster,
   serveCluster,
@@ -41,7 +41,7 @@ export default defineCommand({
       return;
     }
     const config = await readClusterFile(path, process.env, flags);
-    await checkFeasible(new LocalDriver({ config: config.driver, command, tell }), specsOf(config));
+    await checkFeasible(openDriver({ config: config.driver, command, tell }), specsOf(config));
     process.stdout.write(`${summaryOf(config)}${path} is valid and can be met here\n`);
   },
 });

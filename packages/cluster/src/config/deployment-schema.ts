@@ -101,9 +101,44 @@ const localDriver = z.strictObject({
   log: z.string().min(1).default("stderr"),
 });
 
+const httpUrl = z.url({ protocol: /^https?$/ });
+
+const rayDriver = z.strictObject({
+  kind: z.literal("ray"),
+  /** Of the head. */
+  dashboard: httpUrl.default("http://127.0.0.1:8265"),
+  /** Of Serve's proxy on the head, where it is not the dashboard's host and Serve's port. */
+  proxy: httpUrl.optional(),
+  /** Serve's, if it does not run yet. */
+  http_port: z.int().min(1).max(65_535).default(8000),
+  /** What starts Octavo on Ray's nodes. */
+  command: z.array(z.string().min(1)).min(1).default(["octavo"]),
+  poll_interval_s: z.number().gt(0).default(0.5),
+});
+
+const kubernetesDriver = z.strictObject({
+  kind: z.literal("kubernetes"),
+  /** Without it the one of the service account or of the kubeconfig's context. */
+  namespace: z.string().min(1).optional(),
+  /** Without it the service account's inside a cluster, `KUBECONFIG` or ~/.kube/config outside. */
+  kubeconfig: z.string().min(1).optional(),
+  context: z.string().min(1).optional(),
+  /** Names of a deployment's Deployment and Service, which are the same, where they are not its own name. */
+  objects: z.record(z.string(), z.string().min(1)).default({}),
+  poll_interval_s: z.number().gt(0).default(1),
+});
+
+/** A kind alone is that driver with its defaults. */
+const driver = z
+  .preprocess(
+    (value) => (typeof value === "string" ? { kind: value } : value),
+    z.discriminatedUnion("kind", [localDriver, rayDriver, kubernetesDriver]),
+  )
+  .prefault("local");
+
 export const clusterSchema = z.strictObject({
   version: z.literal(1),
-  driver: localDriver.prefault({ kind: "local" }),
+  driver,
   deployments: z.array(deploymentSchema).min(1),
   /** gateway.yaml without `version`; `targets` and `routes` beside the deployments' are allowed. */
   gateway: z.record(z.string(), z.unknown()).default({}),
@@ -111,6 +146,8 @@ export const clusterSchema = z.strictObject({
 
 export type ClusterSections = z.output<typeof clusterSchema>;
 export type LocalDriverConfig = z.output<typeof localDriver>;
+export type RayDriverConfig = z.output<typeof rayDriver>;
+export type KubernetesDriverConfig = z.output<typeof kubernetesDriver>;
 
 /** The settings of one member of a deployment's pool. */
 export function targetConfigOf(deployment: DeploymentConfig, url: string) {

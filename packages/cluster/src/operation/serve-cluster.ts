@@ -4,8 +4,8 @@ import { AdminListener, type ConfigSource, TargetPool } from "@octavo/gateway/pa
 import { OctavoError } from "@octavo/protocol";
 import { type ClusterConfig, readClusterFile, type ServeFlag } from "../config/load-cluster-config.js";
 import { DeploymentController } from "../controller/deployment-controller.js";
-import { LocalDriver } from "../drivers/local/local-driver.js";
-import type { ReplicaSpec } from "../drivers/replica-driver.js";
+import { openDriver } from "../drivers/open-driver.js";
+import type { ReplicaDriver, ReplicaSpec } from "../drivers/replica-driver.js";
 import { clusterRoutes } from "./admin-routes.js";
 import { registerClusterMetrics } from "./cluster-metrics.js";
 
@@ -25,7 +25,7 @@ export interface RunningCluster {
   /** The longest that `stop` may take. */
   readonly stopTimeoutMs: number;
   readonly controllers: readonly DeploymentController[];
-  readonly driver: LocalDriver;
+  readonly driver: ReplicaDriver;
   /** Reads the file again. Rejects, and goes on as before, where it is refused. */
   reload(): Promise<void>;
   /** Takes no new calls, waits for those under way, stops the replicas. */
@@ -42,8 +42,8 @@ export function specsOf({ deployments, engineArgs }: ClusterConfig): readonly Re
   });
 }
 
-/** Throws `invalid_option` that lists what cannot be met on this machine. */
-export async function checkFeasible(driver: LocalDriver, specs: readonly ReplicaSpec[]): Promise<void> {
+/** Throws `invalid_option` that lists what cannot be met where replicas run. */
+export async function checkFeasible(driver: ReplicaDriver, specs: readonly ReplicaSpec[]): Promise<void> {
   const problems = await driver.problems(specs);
   if (problems.length > 0)
     throw new OctavoError("invalid_option", `this cannot be met here:\n  ${problems.join("\n  ")}`, {
@@ -55,7 +55,7 @@ export async function checkFeasible(driver: LocalDriver, specs: readonly Replica
 export async function serveCluster(options: ServeClusterOptions): Promise<RunningCluster> {
   const { path, environment, flags, command, tell } = options;
   const config = await readClusterFile(path, environment, flags);
-  const driver = new LocalDriver({ config: config.driver, command, tell });
+  const driver = openDriver({ config: config.driver, command, tell });
   const specs = specsOf(config);
   await checkFeasible(driver, specs);
   const pools = new Map(
@@ -96,7 +96,7 @@ export async function serveCluster(options: ServeClusterOptions): Promise<Runnin
       const pool = pools.get(spec.deployment.name);
       if (pool !== undefined) controllers.push(new DeploymentController({ spec, driver, pool, tell }));
     }
-    registerClusterMetrics(gateway.metrics.registry, controllers, pools, () => driver.droppedLogLines);
+    registerClusterMetrics(gateway.metrics.registry, controllers, pools, () => driver.droppedLogLines ?? 0);
     const graceS = Math.max(...config.deployments.map((one) => one.graceful_shutdown_timeout_s));
     return {
       url,

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { parseArgs } from "node:util";
 
-const names = ["replica-id", "served-model-name", "fault", "fault-numbers", "delay-ms"];
+const names = ["replica-id", "served-model-name", "fault", "fault-numbers", "delay-ms", "host", "port"];
 const { values } = parseArgs({
   strict: false,
   options: Object.fromEntries(names.map((name) => [name, { type: "string" } as const])),
@@ -28,6 +28,8 @@ const server = createServer((request, response) => {
   };
   request.resume();
   if (request.url === "/health") send(hasFault("never-healthy") || isDraining ? 503 : 200, {});
+  else if (request.url === "/metrics")
+    response.end('vllm:num_requests_running{model="m"} 3\nvllm:kv_cache_usage_perc 0.25\n');
   else if (request.url === "/server_info")
     send(200, {
       version: "fake",
@@ -51,8 +53,9 @@ const server = createServer((request, response) => {
     );
   else send(404, {});
 });
-server.listen(0, "127.0.0.1", () => {
-  process.stdout.write(`fake replica at http://127.0.0.1:${(server.address() as AddressInfo).port}/v1\n`);
+const host = String(values["host"] ?? "127.0.0.1");
+server.listen(Number(values["port"] ?? 0), host, () => {
+  process.stdout.write(`fake replica at http://${host}:${(server.address() as AddressInfo).port}/v1\n`);
 });
 process.on("SIGTERM", () => {
   isDraining = true;

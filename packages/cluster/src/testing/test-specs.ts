@@ -27,6 +27,11 @@ export function fakeSpec({ version = "one", engineArgs = [], fields = {} }: Spec
   return { deployment, engineArgs, version };
 }
 
-export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 10));
+/** What `holds` gives once it is not false. */
+export async function until<T>(holds: () => T | Promise<T>): Promise<Exclude<T, false>> {
+  for (;;) {
+    const found = await holds();
+    if (found !== false) return found as Exclude<T, false>;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
 }

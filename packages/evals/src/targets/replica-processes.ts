@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { OctavoError } from "@octavo/protocol";
-import { freePort } from "../http/free-ports.js";
+import { freePort } from "@octavo/protocol/free-ports";
 import { endWithProcess } from "./end-with-process.js";
 import type { Target } from "./target.js";
 

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { createInterface } from "node:readline";
 import type { ObservedReplica, ReplicaSpec, ReplicaState } from "../replica-driver.js";
+import { serveArgs } from "../serve-args.js";
 import type { ReplicaLog } from "./replica-log.js";
 
 export interface LocalReplicaOptions {
@@ -38,7 +39,17 @@ export class LocalReplica implements ObservedReplica {
     this.id = id;
     this.version = spec.version;
     this.#options = options;
-    const [file = "", ...args] = [...wrapper(cores), ...command, ...serveArgs(options)];
+    const [file, ...args] = [
+      ...wrapper(cores),
+      ...command,
+      ...serveArgs(spec, cores.length),
+      "--host",
+      "127.0.0.1",
+      "--port",
+      "0",
+      "--replica-id",
+      id,
+    ];
     this.#child = spawn(file, args, { stdio: ["ignore", "pipe", "pipe"] });
     for (const stream of [this.#child.stdout, this.#child.stderr])
       if (stream !== null)
@@ -103,27 +114,6 @@ export class LocalReplica implements ObservedReplica {
       this.#timer = setTimeout(() => this.#child.kill("SIGKILL"), graceMs + closingMs);
     }
   }
-}
-
-function serveArgs({ id, spec, cores }: LocalReplicaOptions): readonly string[] {
-  const { deployment, engineArgs } = spec;
-  const { model_id, model_source } = deployment.model_loading_config;
-  return [
-    "serve",
-    ...(model_source === undefined ? [] : [model_source]),
-    "--host",
-    "127.0.0.1",
-    "--port",
-    "0",
-    "--replica-id",
-    id,
-    "--served-model-name",
-    model_id,
-    "--drain-timeout",
-    String(deployment.graceful_shutdown_timeout_s),
-    ...(cores.length === 0 ? [] : ["--threads", String(cores.length)]),
-    ...engineArgs,
-  ];
 }
 
 /** Pins it to its cores, and ends it when this process dies without having said so. */

@@ -11,7 +11,7 @@ import { conformanceModule } from "../testing/conformance.js";
 import type { ScoredCase } from "../runner.js";
 import { type BatchJobsOptions, BatchJobsRunner } from "../batch-jobs/batch-jobs-runner.js";
 import { RayCluster } from "./ray-cluster.js";
-import { hasRay, RayServer } from "./testing/ray-server.js";
+import { hasRay, RayServer } from "@octavo/protocol/testing/ray-server";
 
 const skip = hasRay ? false : "there is no ray on this machine";
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
-import { freePort } from "../../../http/free-ports.js";
+import { freePort } from "@octavo/protocol/free-ports";
 
 /** Whether this machine has a redis-server to test with. */
 export const hasRedis = spawnSync("redis-server", ["--version"]).status === 0;

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "./errors.js";
 
 /** A free port of this machine. */
 export async function freePort(): Promise<number> {
