@@ -17,7 +17,11 @@ export interface JudgedPlant {
   readonly proposed: Readonly<Record<string, unknown>> | undefined;
   readonly isRight: boolean;
   readonly proof: Pick<FixProof, "verdict" | "reason" | "target"> | undefined;
-  readonly wrong: readonly { readonly patch: string; readonly verdict: FixProof["verdict"]; readonly reason: string }[];
+  readonly wrong: readonly {
+    readonly patch: string;
+    readonly verdict: FixProof["verdict"];
+    readonly reason: string;
+  }[];
 }
 
 /** Records a plant, asks the feed what to change for the largest cluster that a setting answers, and has replay judge that and patches that right nothing. */

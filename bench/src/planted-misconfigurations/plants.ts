@@ -152,7 +152,12 @@ export const misconfigurations: readonly Misconfiguration[] = [
         atMs: 100 * index,
       })),
     limits: ["--slow-first-token", "100000", "--slow-gap", "100000"],
-    evaluator: { name: "regex", as: "no_tool_call_in_text", not: true, options: { pattern: "get_weather.*city" } },
+    evaluator: {
+      name: "regex",
+      as: "no_tool_call_in_text",
+      not: true,
+      options: { pattern: "get_weather.*city" },
+    },
     right: "tool-call-parser",
     wrong: [
       ["max-num-seqs", "512"],

@@ -20,7 +20,8 @@ export async function runCommand(args: readonly string[]): Promise<string> {
   child.stdout.setEncoding("utf8").on("data", (text: string) => (out += text));
   child.stderr.setEncoding("utf8").on("data", (text: string) => (err += text));
   const [code] = await once(child, "close");
-  if (code !== 0) throw new OctavoError("internal_error", `octavo ${args.join(" ")} ended with ${code}: ${err}`);
+  if (code !== 0)
+    throw new OctavoError("internal_error", `octavo ${args.join(" ")} ended with ${code}: ${err}`);
   return out;
 }
 
@@ -31,7 +32,11 @@ export interface PlantFiles {
 }
 
 /** Serves a plant's traffic as it is set up, and leaves its flags and its spans, with scores where its answers are scored. */
-export async function recordPlant(plant: Misconfiguration, folder: string, seed: number): Promise<PlantFiles> {
+export async function recordPlant(
+  plant: Misconfiguration,
+  folder: string,
+  seed: number,
+): Promise<PlantFiles> {
   const files = {
     config: join(folder, "serve.yaml"),
     spans: join(folder, "spans.jsonl"),
@@ -68,7 +73,13 @@ export async function recordPlant(plant: Misconfiguration, folder: string, seed:
       ...Object.fromEntries(scored.map(([name, score]) => [`octavo.score.${name}`, score])),
     };
   });
-  await writeFile(files.spans, rows.slice(1).map((row) => `${JSON.stringify(row)}\n`).join(""));
+  await writeFile(
+    files.spans,
+    rows
+      .slice(1)
+      .map((row) => `${JSON.stringify(row)}\n`)
+      .join(""),
+  );
   return files;
 }
 

@@ -12,14 +12,7 @@ import { OctavoError } from "@octavo/protocol/errors";
 import { option, valueType } from "@octavo/protocol/options";
 import { defaultStoreFolder } from "@octavo/tracing/store";
 import { defineCommand } from "../command.js";
-import {
-  findingRows,
-  fixOf,
-  readState,
-  settingsOf,
-  stateRows,
-  writeState,
-} from "../errors/feed-files.js";
+import { findingRows, fixOf, readState, settingsOf, stateRows, writeState } from "../errors/feed-files.js";
 import { proveOnEngine } from "../errors/prove-on-engine.js";
 import { interruptible } from "../interruptible.js";
 
@@ -70,7 +63,10 @@ export default defineCommand({
       throw new OctavoError("invalid_option", `no setting answers ${entry.cause}: give a patch with --set`, {
         param: "set",
       });
-    const calls = await recordedCalls(options, ({ kind, cause }) => kind === entry.kind && cause === entry.cause);
+    const calls = await recordedCalls(
+      options,
+      ({ kind, cause }) => kind === entry.kind && cause === entry.cause,
+    );
     const proof = await interruptible((signal) =>
       proveOnEngine({
         ...options,

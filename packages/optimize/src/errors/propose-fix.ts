@@ -81,7 +81,10 @@ const proposals: Readonly<Record<string, Proposal>> = {
   request_timeout: laterTimeout,
   prefill: ({ settings }) =>
     settings["enable-prefix-caching"] === false
-      ? { set: { "enable-prefix-caching": true }, why: "prompts were computed whole, with prefix caching off" }
+      ? {
+          set: { "enable-prefix-caching": true },
+          why: "prompts were computed whole, with prefix caching off",
+        }
       : undefined,
   prefill_burst: ({ current }) => {
     const bound = current("max-prefill-step-ms", 200);
@@ -124,7 +127,10 @@ const usualAnswers: Proposal = ({ evidence, settings }) => {
   );
   return odd === undefined
     ? undefined
-    : { set: { [odd.name]: null }, why: `answers were wrong under a ${odd.name} that is not the model's own` };
+    : {
+        set: { [odd.name]: null },
+        why: `answers were wrong under a ${odd.name} that is not the model's own`,
+      };
 };
 
 /** The change to try first; undefined where no setting answers the cause. */

@@ -55,9 +55,13 @@ export function judgeFix(
   { leastImprovement = 0.1, guardMargin = 0.25, confidence = 0.99 }: FixStandard = {},
 ): FixVerdict {
   if (pairs.length < fewestPairs)
-    throw new OctavoError("invalid_option", `repeats is ${pairs.length}; at least ${fewestPairs} are needed`, {
-      param: "repeats",
-    });
+    throw new OctavoError(
+      "invalid_option",
+      `repeats is ${pairs.length}; at least ${fewestPairs} are needed`,
+      {
+        param: "repeats",
+      },
+    );
   const ofCluster = (index: number): boolean => requests[index]?.isOfCluster === true;
   const main = changeOf(target, pairs, ofCluster, confidence);
   const others = guards.flatMap((guard) => changeOf(guard, pairs, () => true, confidence) ?? []);
@@ -76,7 +80,8 @@ export function judgeFix(
   if (worse !== undefined) return verdict("rejected", `it makes ${worse.measure} worse`);
   const wanted = -leastImprovement * (main.unit === "ms" ? 1 : main.before);
   const [low, high] = main.interval ?? [-Infinity, Infinity];
-  if (low > wanted) return verdict("rejected", `${main.measure} does not fall by ${percent(leastImprovement)}`);
+  if (low > wanted)
+    return verdict("rejected", `${main.measure} does not fall by ${percent(leastImprovement)}`);
   if (high >= 0 || main.change > wanted)
     return verdict("inconclusive", `the replays do not settle whether ${main.measure} falls`);
   if (beyond.length > 0)
@@ -100,7 +105,8 @@ function changeOf(
     const logs = each.map(({ before, after }) => Math.log(after / before));
     const { estimate, interval } = meanInterval(logs, confidence);
     const ratio = (log: number): number => Math.exp(log) - 1;
-    const level = (side: "before" | "after"): number => Math.exp(mean(each.map((one) => Math.log(one[side]))));
+    const level = (side: "before" | "after"): number =>
+      Math.exp(mean(each.map((one) => Math.log(one[side]))));
     return {
       measure: name,
       unit,
