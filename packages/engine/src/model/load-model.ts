@@ -4,6 +4,7 @@ import {
   type Matrix,
   type Op,
   type Program,
+  type ProgramSpec,
   stateWidths,
   type Vector,
 } from "@octavo/kernels";
@@ -11,12 +12,15 @@ import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
 import type {
   AdaptableModule,
   MatrixPlan,
+  ModelPlan,
   PlannedExpert,
   PlannedOp,
   VectorPlan,
 } from "@octavo/artifacts/program/model-plan";
 import { withDeclaredActivations } from "@octavo/artifacts/program/declared-activations";
+import { rankPlans } from "@octavo/artifacts/program/ranks/rank-plan";
 import { planModel } from "@octavo/artifacts/program/registry";
+import { OctavoError } from "@octavo/protocol/errors";
 import { type PackingOptions, WeightPacker } from "./weight-packer.js";
 
 export interface LoadModelOptions extends PackingOptions {
@@ -58,35 +62,79 @@ export async function loadModel(
   const { maxModelLen = config.maxPositionEmbeddings } = options;
   const exact = planModel({ ...config, maxPositionEmbeddings: maxModelLen }, tensors);
   const plan = options.activations === "declared" ? withDeclaredActivations(exact, checkpoint.path) : exact;
-  const weights = new WeightPacker(backend, options);
+  const { ranks = [backend] } = backend;
+  const plans = rankPlans(plan, ranks.length);
+  const progress = new JointProgress(options.onProgress);
+  const packers = ranks.map((rank) => new WeightPacker(rank, { ...options, onProgress: progress.next() }));
+  const dispose = (): void => {
+    for (const weights of packers) weights[Symbol.dispose]();
+  };
   try {
-    await weights.pack(plan);
-    const program = backend.compile({
-      buffers: plan.buffers,
-      ops: plan.ops.map((op) => realize(op, weights)),
-      hidden: plan.hidden,
-      ...(plan.head !== undefined && { head: realizeFields(plan.head, weights) }),
-      maxTokens: options.maxTokens,
-    });
+    const specs = await allOf(
+      packers.map(async (weights, index) => {
+        const part = plans[index] ?? plan;
+        await weights.pack(part);
+        return specOf(part, weights, options.maxTokens);
+      }),
+    );
+    const [whole] = specs;
+    if (whole === undefined) throw new OctavoError("internal_error", "A backend has no rank.");
+    const program = backend.compileRanks?.(specs) ?? backend.compile(whole);
     return {
       program,
-      adaptable: plan.adaptable,
-      weightBytes: weights.byteLength,
+      adaptable: plans[0]?.adaptable ?? plan.adaptable,
+      weightBytes: packers.reduce((sum, { byteLength }) => sum + byteLength, 0),
       unusedTensors: plan.unusedTensors,
       stateWidths: (maxDraftTokens) => stateWidths(plan.ops, plan.buffers, maxDraftTokens),
-      packed: weights.packed,
-      saved: weights.saved,
+      packed: Promise.all(packers.map(({ packed }) => packed)).then(() => undefined),
+      saved: Promise.all(packers.map(({ saved }) => saved)).then(() => undefined),
       [Symbol.dispose]: () => {
         program[Symbol.dispose]();
-        weights[Symbol.dispose]();
+        dispose();
       },
     };
   } catch (error) {
-    weights[Symbol.dispose]();
+    dispose();
     throw error;
   } finally {
-    weights.closeFiles();
+    for (const weights of packers) weights.closeFiles();
   }
+}
+
+/** Awaits all, also when one fails, so that nothing is made after disposal. */
+async function allOf<T>(promises: readonly Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(promises);
+  return Promise.all(promises);
+}
+
+/** Adds up what ranks pack. */
+class JointProgress {
+  readonly #report: PackingOptions["onProgress"];
+  readonly #parts: { done: number; total: number }[] = [];
+
+  constructor(report: PackingOptions["onProgress"]) {
+    this.#report = report;
+  }
+
+  next(): (done: number, total: number) => void {
+    const part = { done: 0, total: 0 };
+    this.#parts.push(part);
+    return (done, total) => {
+      Object.assign(part, { done, total });
+      const sum = (field: "done" | "total"): number => this.#parts.reduce((all, one) => all + one[field], 0);
+      this.#report?.(sum("done"), sum("total"));
+    };
+  }
+}
+
+function specOf(plan: ModelPlan, weights: WeightPacker, maxTokens: number): ProgramSpec {
+  return {
+    buffers: plan.buffers,
+    ops: plan.ops.map((op) => realize(op, weights)),
+    hidden: plan.hidden,
+    ...(plan.head !== undefined && { head: realizeFields(plan.head, weights) }),
+    maxTokens,
+  };
 }
 
 function realize(op: PlannedOp, weights: WeightPacker): Op {

@@ -91,6 +91,7 @@ export class StepRunner {
     observers.notify("onStep", {
       step: evidence.currentStep,
       computeMs,
+      exchanges: result.exchanges,
       prefillMs: evidence.prefillMs,
       numSequences: step.sequences.length,
       prefillTokens,

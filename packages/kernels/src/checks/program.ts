@@ -74,6 +74,8 @@ class ProgramChecker {
       this.#equal("the width of hidden", state.width, "the head's columns", head.weight.cols);
       if (head.bias !== undefined)
         this.#equal("the bias", head.bias.length, "the head's rows", head.weight.rows);
+      const { allRows = head.weight.rows } = head;
+      if (allRows < head.weight.rows) this.#fail(`is a part of ${allRows} rows, but has more`);
       if (head.softCap !== undefined) this.#above("softCap", head.softCap);
     }
     return {
@@ -82,7 +84,7 @@ class ProgramChecker {
       numEmbeddings: this.#looksUp.token,
       numPositions: this.#looksUp.position,
       numTypes: this.#looksUp.type,
-      vocabSize: head?.weight.rows ?? 0,
+      vocabSize: head?.allRows ?? head?.weight.rows ?? 0,
       hiddenSize: state.width,
       gathers: this.#current === "outputs",
       sites: this.#sites,
@@ -169,6 +171,11 @@ class ProgramChecker {
       case "clamp":
         this.#read("on", op.on);
         return this.#above("limit", op.limit);
+      case "exchange":
+        if (op.from === "first") this.#write("on", op.on);
+        else this.#read("on", op.on);
+        if (op.from !== "parts" && op.from !== "first") this.#fail(`gets columns from ${String(op.from)}`);
+        return;
       case "gather": {
         this.#needsTokens();
         const input = this.#read("in", op.in);
@@ -303,7 +310,7 @@ class ProgramChecker {
         index,
         expert,
         op.isGated !== false,
-        [input.width, inner, out.width],
+        { hidden: input.width, inner, out: out.width, isSplit: op.isSplit === true },
         this.#equal.bind(this),
       );
     checkRouting(op, this.#checker);
