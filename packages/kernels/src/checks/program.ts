@@ -3,6 +3,7 @@ import { OctavoError } from "@octavo/protocol/errors";
 import type { BufferRef, Matrix, Op, ProgramSpec } from "../backend.js";
 import { stateWidths } from "../state-widths.js";
 import { checkGate, checkSplit, type OpChecker, activations, plainActivations } from "./gate-ops.js";
+import { checkExchange } from "./rank-ops.js";
 import { checkRecurrentOp, type StateNeed } from "./recurrent-ops.js";
 import { type Span, spanOf } from "./span.js";
 
@@ -172,10 +173,7 @@ class ProgramChecker {
         this.#read("on", op.on);
         return this.#above("limit", op.limit);
       case "exchange":
-        if (op.from === "first") this.#write("on", op.on);
-        else this.#read("on", op.on);
-        if (op.from !== "parts" && op.from !== "first") this.#fail(`gets columns from ${String(op.from)}`);
-        return;
+        return checkExchange(op, this.#checker);
       case "gather": {
         this.#needsTokens();
         const input = this.#read("in", op.in);
@@ -232,12 +230,8 @@ class ProgramChecker {
   #checkNormed(op: Extract<Op, { op: "rms_norm" | "layer_norm" }>, width: number): void {
     if (!(op.eps >= 0)) this.#fail(`has eps ${op.eps}`);
     if (op.residual !== undefined) {
-      this.#equal(
-        "the width of residual",
-        this.#read("residual", op.residual).width,
-        "the width of in",
-        width,
-      );
+      const residual = this.#read("residual", op.residual);
+      this.#equal("the width of residual", residual.width, "the width of in", width);
     }
     this.#equal("the width of out", this.#write("out", op.out).width, "the width of in", width);
   }

@@ -1,5 +1,13 @@
 import { OctavoError } from "@octavo/protocol/errors";
-import type { ProgramSpec } from "../ops.js";
+import type { Op, ProgramSpec } from "../ops.js";
+import type { OpChecker } from "./gate-ops.js";
+
+export function checkExchange({ on, from }: Extract<Op, { op: "exchange" }>, check: OpChecker): void {
+  // All but the first rank have nothing of theirs there.
+  if (from === "first") check.write("on", on);
+  else if (from === "parts") check.read("on", on);
+  else check.fail(`gets columns from ${String(from)}`);
+}
 
 /** Refuses a program that is only a part, for one rank of several. */
 export function checkAlone({ ops, head }: ProgramSpec): void {

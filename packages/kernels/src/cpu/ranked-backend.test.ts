@@ -10,7 +10,7 @@ import { rankedSteps, sharedRows } from "../testing/ranked-steps.js";
 // What is not made in parts runs on the first rank.
 backendConformance(
   "first of two ranks",
-  (numThreads = 1) => createRankedBackend({ numRanks: 2, numThreads: 2 * numThreads }),
+  (numThreads) => createRankedBackend({ numRanks: 2, numThreads: 2 * numThreads }),
   { hasFewSteps: true, numDraws: 2000 },
 );
 

@@ -127,7 +127,20 @@ function staysWithin(op: PlannedOp, buffer: number, local: LocalBuffer, buffers:
     case "scale":
     case "clamp":
       return true;
-    default:
+    case "activation":
+    case "add":
+    case "convolution":
+    case "embedding":
+    case "exchange":
+    case "experts":
+    case "gate":
+    case "gated_delta_rule":
+    case "gather":
+    case "layer_norm":
+    case "round_e4m3":
+    case "sigmoid_gate":
+    case "split":
+    case "state_space":
       return false;
   }
 }

@@ -85,7 +85,17 @@ class RankPlanner {
       case "rms_norm":
       case "rope":
         return this.#headByHead(op);
-      default:
+      case "add":
+      case "convolution":
+      case "exchange":
+      case "gate":
+      case "gated_delta_rule":
+      case "gather":
+      case "layer_norm":
+      case "round_e4m3":
+      case "sigmoid_gate":
+      case "split":
+      case "state_space":
         this.#receive(this.#buffersOf(op));
         this.#ops.push(op);
     }
@@ -98,7 +108,8 @@ class RankPlanner {
     if (isTable) this.#pending = [...this.#pending, { span: this.#span(op.out), from: "first" }];
   }
 
-  #linear({ site: _, ...op }: OpOf<"linear">): void {
+  #linear(linear: OpOf<"linear">): void {
+    const { site: _site, ...op } = linear;
     this.#receive([op.in.buffer]);
     const out = this.#span(op.out);
     const local = this.#local.get(out.buffer);
