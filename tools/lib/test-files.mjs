@@ -13,6 +13,8 @@ export const slowTests = [
   "packages/cluster/dist/drivers/ray/",
   "packages/cli/dist/commands/cluster",
   "packages/engine/dist/model/native-schedules",
+  "packages/engine/dist/model/ranks",
+  "packages/kernels/dist/cpu/ranked-backend",
   "packages/evals/dist/checks/traffic-drift/check",
   "packages/evals/dist/runners/batch-jobs/batch-jobs",
   "packages/evals/dist/checks/tail/check",

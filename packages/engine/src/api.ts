@@ -1,3 +1,4 @@
+import type { RankExchange } from "@octavo/kernels";
 import type { OctavoError } from "@octavo/protocol/errors";
 import type { Explanation, RequestName, SlowGap } from "./evidence/explanation.js";
 import type { Neighbours } from "./evidence/neighbours.js";
@@ -250,6 +251,8 @@ export interface StepRecord {
   readonly startMs: number;
   readonly durationMs: number;
   readonly computeMs: number;
+  /** What each rank got from the others; absent where one computes alone. */
+  readonly exchanges?: readonly RankExchange[] | undefined;
   /** The part of `computeMs` spent on prompt tokens. */
   readonly prefillMs: number;
   readonly numSequences: number;

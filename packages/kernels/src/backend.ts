@@ -101,6 +101,13 @@ export interface Backend extends Disposable {
   createSamplerState(spec: SamplerStateSpec): SamplerState;
   compile(spec: ProgramSpec): Program;
   /**
+   * Present where a program may run in parts: a backend for each, with threads, weights and caches of its own. What the other methods
+   * make belongs to the first.
+   */
+  readonly ranks?: readonly Backend[];
+  /** One program of the parts that `ranks` were given in order. Caches of the whole model's shape are cut by heads. */
+  compileRanks?(specs: readonly ProgramSpec[]): Program;
+  /**
    * Makes an adapter of packed matrices, which stay the caller's to dispose. Absent where a backend cannot. Throws
    * `artifact_invalid` when a shape does not fit the program's linears.
    */

@@ -152,6 +152,8 @@ export type Op =
       readonly activation: Activation;
       /** False for experts whose activation multiplies nothing: `gate` alone stands before `down`. */
       readonly isGated?: false;
+      /** Of ranks: each has its part of gate's and up's rows and of down's, which are `out`'s columns. */
+      readonly isSplit?: true;
     }
   /** Multiplies `on` by the logistic sigmoid of `in`, which is one column wide. */
   | { readonly op: "sigmoid_gate"; readonly in: BufferRef; readonly on: BufferRef }
@@ -185,6 +187,15 @@ export type Op =
     }
   /** Bounds every value to [-limit, limit]. */
   | { readonly op: "clamp"; readonly on: BufferRef; readonly limit: number }
+  | {
+      /**
+       * Of ranks: gets the columns of `on` that others have, each its part as `rankPart` says, or `first` all of them. Nothing is added
+       * up, so that the bits do not depend on the number of ranks.
+       */
+      readonly op: "exchange";
+      readonly on: BufferRef;
+      readonly from: "parts" | "first";
+    }
   | {
       /** Keeps the rows named by the plan's `outputTokens`, pooled where an output row says so; later ops run on those alone. */
       readonly op: "gather";
@@ -267,6 +278,8 @@ export interface ProgramSpec {
     readonly bias?: Vector;
     readonly scale?: number;
     readonly softCap?: number;
+    /** Of ranks: rows of the head of which `weight` and `bias` are this rank's part. */
+    readonly allRows?: number;
   };
   readonly maxTokens: number;
 }

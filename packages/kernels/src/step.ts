@@ -144,8 +144,16 @@ export interface RowResult {
   readonly digest?: string;
 }
 
+export interface RankExchange {
+  readonly bytes: number;
+  /** Copies, and waits for slower ranks. */
+  readonly milliseconds: number;
+}
+
 export interface StepResult {
   readonly rows: readonly RowResult[];
   /** Native wall time of the step, ms. */
   readonly computeMs: number;
+  /** What each rank got from the others, of a program that ranks run together. */
+  readonly exchanges?: readonly RankExchange[];
 }

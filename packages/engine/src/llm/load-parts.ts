@@ -4,6 +4,7 @@ import {
   type Backend,
   type BackendInfo,
   createCpuBackend,
+  createRankedBackend,
   processorCount,
 } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
@@ -180,8 +181,9 @@ async function gpuOf(options: ResolvedLoadOptions): Promise<Backend | undefined>
   return openGpuBackend(options);
 }
 
-function cpuOf({ kernels, numThreads }: ResolvedLoadOptions): Backend {
-  return createCpuBackend({ kernels, ...given({ numThreads }) });
+function cpuOf({ kernels, numThreads, tensorParallelSize: numRanks }: ResolvedLoadOptions): Backend {
+  const options = { kernels, ...given({ numThreads }) };
+  return numRanks === 1 ? createCpuBackend(options) : createRankedBackend({ ...options, numRanks });
 }
 
 function cannotSleep({ name }: BackendInfo): OctavoError {

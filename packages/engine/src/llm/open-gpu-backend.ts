@@ -24,6 +24,7 @@ export async function openGpuBackend(options: ResolvedLoadOptions): Promise<Back
 const cpuOptions = {
   numThreads: undefined,
   kernels: "auto",
+  tensorParallelSize: 1,
   weightsInPlace: false,
   weightCache: "off",
 } as const;

@@ -19,7 +19,9 @@ import type {
   VectorPlan,
 } from "@octavo/artifacts/program/model-plan";
 import { withDeclaredActivations } from "@octavo/artifacts/program/declared-activations";
+import { rankPlans } from "@octavo/artifacts/program/ranks/rank-plan";
 import { planModel } from "@octavo/artifacts/program/registry";
+import { OctavoError } from "@octavo/protocol/errors";
 import { type PackingOptions, WeightPacker } from "./weight-packer.js";
 
 export interface LoadModelOptions extends PackingOptions {
@@ -62,62 +64,118 @@ export async function loadModel(
   options: LoadModelOptions,
 ): Promise<LoadedModel> {
   const { config, tensors } = checkpoint;
-  const { maxModelLen = config.maxPositionEmbeddings } = options;
+  const { maxModelLen = config.maxPositionEmbeddings, maxTokens } = options;
+  const { ranks = [backend] } = backend;
   const planOf = (given: Checkpoint["tensors"]): ModelPlan => {
     const exact = planModel({ ...config, maxPositionEmbeddings: maxModelLen }, given);
     return options.activations === "declared" ? withDeclaredActivations(exact, checkpoint.path) : exact;
   };
   const plan = planOf(tensors);
-  let weights = new WeightPacker(backend, options);
-  const program = await packed(weights, plan, () => backend.compile(programOf(plan, weights, options)));
+  const plans = rankPlans(plan, ranks.length);
+  let packers = packersOf(ranks, options);
+  const program = await packed(
+    packers,
+    plans,
+    maxTokens,
+    (specs, whole) => backend.compileRanks?.(specs) ?? backend.compile(whole),
+  );
   return {
     program,
-    adaptable: plan.adaptable,
-    weightBytes: weights.byteLength,
+    adaptable: plans[0]?.adaptable ?? plan.adaptable,
+    weightBytes: packers.reduce((sum, { byteLength }) => sum + byteLength, 0),
     unusedTensors: plan.unusedTensors,
     stateWidths: (maxDraftTokens) => stateWidths(plan.ops, plan.buffers, maxDraftTokens),
     get packed() {
-      return weights.packed;
+      return Promise.all(packers.map((weights) => weights.packed)).then(() => undefined);
     },
     get saved() {
-      return weights.saved;
+      return Promise.all(packers.map((weights) => weights.saved)).then(() => undefined);
     },
     vacate: async (vacating) => {
-      weights.stop();
-      await weights.saved;
-      weights[Symbol.dispose]();
+      for (const weights of packers) weights.stop();
+      await Promise.all(packers.map((weights) => weights.saved));
+      disposeAll(packers);
       vacating.vacate(program);
     },
     refill: async (vacating, given) => {
-      const again = planOf(given);
       const { onProgress: _, signal: __, ...rest } = options;
-      const refilled = new WeightPacker(backend, rest);
-      await packed(refilled, again, () =>
-        vacating.refillProgram(program, programOf(again, refilled, options)),
+      const refilled = packersOf(ranks, rest);
+      await packed(refilled, rankPlans(planOf(given), ranks.length), maxTokens, (___, whole) =>
+        vacating.refillProgram(program, whole),
       );
-      weights = refilled;
+      packers = refilled;
     },
     [Symbol.dispose]: () => {
       program[Symbol.dispose]();
-      weights[Symbol.dispose]();
+      disposeAll(packers);
     },
   };
 }
 
-/** Packs a plan's weights for what uses them; disposes them if either fails. */
-async function packed<T>(weights: WeightPacker, plan: ModelPlan, use: () => T): Promise<T> {
+/** One for each rank; their progress adds up. */
+function packersOf(ranks: readonly Backend[], options: PackingOptions): WeightPacker[] {
+  const progress = new JointProgress(options.onProgress);
+  return ranks.map((rank) => new WeightPacker(rank, { ...options, onProgress: progress.next() }));
+}
+
+function disposeAll(packers: readonly WeightPacker[]): void {
+  for (const weights of packers) weights[Symbol.dispose]();
+}
+
+/** Packs each rank's part of a plan for what uses it; disposes all if either fails. */
+async function packed<T>(
+  packers: readonly WeightPacker[],
+  plans: readonly ModelPlan[],
+  maxTokens: number,
+  use: (specs: readonly ProgramSpec[], whole: ProgramSpec) => T,
+): Promise<T> {
   try {
-    await weights.pack(plan);
-    return use();
+    const specs = await allOf(
+      packers.map(async (weights, index) => {
+        const part = plans[index];
+        if (part === undefined) throw new OctavoError("internal_error", `Rank ${index} has no plan.`);
+        await weights.pack(part);
+        return specOf(part, weights, maxTokens);
+      }),
+    );
+    const [whole] = specs;
+    if (whole === undefined) throw new OctavoError("internal_error", "A backend has no rank.");
+    return use(specs, whole);
   } catch (error) {
-    weights[Symbol.dispose]();
+    disposeAll(packers);
     throw error;
   } finally {
-    weights.closeFiles();
+    for (const weights of packers) weights.closeFiles();
   }
 }
 
-function programOf(plan: ModelPlan, weights: WeightPacker, { maxTokens }: LoadModelOptions): ProgramSpec {
+/** Awaits all, also when one fails, so that nothing is made after disposal. */
+async function allOf<T>(promises: readonly Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(promises);
+  return Promise.all(promises);
+}
+
+/** Adds up what ranks pack. */
+class JointProgress {
+  readonly #report: PackingOptions["onProgress"];
+  readonly #parts: { done: number; total: number }[] = [];
+
+  constructor(report: PackingOptions["onProgress"]) {
+    this.#report = report;
+  }
+
+  next(): (done: number, total: number) => void {
+    const part = { done: 0, total: 0 };
+    this.#parts.push(part);
+    return (done, total) => {
+      Object.assign(part, { done, total });
+      const sum = (field: "done" | "total"): number => this.#parts.reduce((all, one) => all + one[field], 0);
+      this.#report?.(sum("done"), sum("total"));
+    };
+  }
+}
+
+function specOf(plan: ModelPlan, weights: WeightPacker, maxTokens: number): ProgramSpec {
   return {
     buffers: plan.buffers,
     ops: plan.ops.map((op) => realize(op, weights)),

@@ -85,6 +85,15 @@ export const loadingOptions = {
       defaultText: "the machine's cores",
     }),
     /**
+     * Ranks that share the work of every layer, each with its part of the threads on processors of its own, and its part of the weights
+     * and of the KV cache in memory near them. The tokens are those of one rank, to the bit. Must divide the heads of keys and values.
+     */
+    tensorParallelSize: option.integer(
+      "--tensor-parallel-size <n>",
+      "ranks that share each layer, for machines with several memory nodes: same tokens",
+      { min: 1, max: 64, default: 1 },
+    ),
+    /**
      * Which kernels compute each kind of work. `auto`: where a processor has several, those measured to be clearly faster at the first
      * start, kept in the user's cache folder; `features`: those of its best instruction set; or paths by kind (f32, bf16, quantised,
      * codebook, ops), like `bf16=avx512`. Replicas that must agree in bits need the same.

@@ -92,6 +92,7 @@ export class StepRunner {
     observers.notify("onStep", {
       step: evidence.currentStep,
       computeMs,
+      exchanges: result.exchanges,
       prefillMs: evidence.prefillMs,
       numSequences: step.sequences.length,
       prefillTokens,

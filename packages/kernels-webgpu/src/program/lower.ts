@@ -104,6 +104,8 @@ export class Lowering {
       case "gated_delta_rule":
       case "state_space":
         return planRecurrence(op, { gpu, arena, cache, vector });
+      case "exchange":
+        throw new OctavoError("internal_error", "A GPU runs whole programs, not a rank's part.");
     }
   }
 

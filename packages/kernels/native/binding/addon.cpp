@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <atomic>
 #include <string>
+#include <vector>
 
 #include "../core/fatal_signals.h"
 #include "../core/isa.h"
@@ -12,6 +13,7 @@
 #include "../program/adapter.h"
 #include "../program/kv_cache.h"
 #include "../program/program.h"
+#include "../program/rank_group.h"
 #include "../sampling/sampler_state.h"
 #include "adapter_binding.h"
 #include "backend_thread.h"
@@ -29,7 +31,7 @@ namespace {
 
 /// Raised with any change to what is exported here or travels through it, together with `src/cpu/addon.ts`, so that
 /// kernels of an older build are refused when they are loaded rather than misread.
-constexpr int kInterfaceVersion = 7;
+constexpr int kInterfaceVersion = 8;
 
 /// Splits a list of names at its commas.
 Napi::Array split(Napi::Env env, const std::string& names) {
@@ -67,12 +69,15 @@ Napi::Object enumerations(Napi::Env env) {
 /// Whether kernels may run already; what they run on stays as it is from then on.
 std::atomic<bool> backend_exists{false};
 
-/// (numThreads) -> handle
+/// (numThreads, cores) -> handle
 Napi::Value create_backend(const Napi::CallbackInfo& info) {
     using Holder = std::shared_ptr<BackendThread>;
     backend_exists = true;
+    const Napi::Array given = info[1].As<Napi::Array>();
+    std::vector<int> cores;
+    for (uint32_t i = 0; i < given.Length(); i++) cores.push_back(given.Get(i).As<Napi::Number>().Int32Value());
     try {
-        auto* holder = new Holder(BackendThread::start(info.Env(), info[0].As<Napi::Number>().Int32Value()));
+        auto* holder = new Holder(BackendThread::start(info.Env(), info[0].As<Napi::Number>().Int32Value(), std::move(cores)));
         // A backend that nobody disposed ends its thread when it is collected.
         return Napi::External<Holder>::New(info.Env(), holder, [](Napi::Env, Holder* collected) {
             if (*collected) (*collected)->close();
@@ -161,6 +166,9 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
     add("createVector", create_vector);
     add("createKvCache", create_kv_cache);
     add("createSamplerState", create_sampler_state);
+    add("createRankGroup", create_rank_group);
+    add("failRankGroup", fail_rank_group);
+    add("resetRankGroup", reset_rank_group);
     add("compile", compile_program);
     add("createAdapter", create_adapter);
     add("execute", execute_step);
@@ -168,6 +176,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
     add("releaseMatrix", release_handle<Matrix>);
     add("releaseVector", release_handle<const Vector>);
     add("releaseProgram", release_handle<Program>);
+    add("releaseRankGroup", release_handle<RankGroup>);
     add("releaseAdapter", release_handle<const Adapter>);
     add("releaseKvCache", release_handle<KvCache>);
     add("releaseSamplerState", release_handle<SamplerState>);

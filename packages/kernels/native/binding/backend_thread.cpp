@@ -3,12 +3,15 @@
 #include <stdexcept>
 #include <utility>
 
+#include "../core/platform.h"
+
 namespace octavo {
 
-BackendThread::BackendThread(int num_threads) : pool_(num_threads), executor_(pool_) {}
+BackendThread::BackendThread(int num_threads, std::vector<int> cores)
+    : cores_(std::move(cores)), pool_(num_threads, cores_), executor_(pool_) {}
 
-std::shared_ptr<BackendThread> BackendThread::start(napi_env env, int num_threads) {
-    std::shared_ptr<BackendThread> self(new BackendThread(num_threads));
+std::shared_ptr<BackendThread> BackendThread::start(napi_env env, int num_threads, std::vector<int> cores) {
+    std::shared_ptr<BackendThread> self(new BackendThread(num_threads, std::move(cores)));
     // The thread-safe function owns a reference until Node has closed it, which is after the thread's last call.
     auto* owned = new std::shared_ptr<BackendThread>(self);
     napi_value name = nullptr;
@@ -47,6 +50,7 @@ void BackendThread::close() {
 }
 
 void BackendThread::work() {
+    run_on_cores(cores_);
     for (;;) {
         std::unique_ptr<Job> job;
         {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "../core/thread_pool.h"
 #include "../program/executor.h"
@@ -31,8 +32,8 @@ public:
 /// it, except once: when an environment is torn down, for the op that is running.
 class BackendThread {
 public:
-    /// Throws std::runtime_error when Node refuses the thread-safe function.
-    static std::shared_ptr<BackendThread> start(napi_env env, int num_threads);
+    /// `cores` are those to stay on; none means all. Throws std::runtime_error when Node refuses the thread-safe function.
+    static std::shared_ptr<BackendThread> start(napi_env env, int num_threads, std::vector<int> cores);
 
     ~BackendThread();
 
@@ -46,13 +47,14 @@ public:
     const std::atomic<bool>& cancelled() const { return cancelled_; }
 
 private:
-    explicit BackendThread(int num_threads);
+    BackendThread(int num_threads, std::vector<int> cores);
 
     void work();
     static void on_settled(napi_env env, napi_value, void* context, void* data);
     static void on_finalize(napi_env env, void* data, void* hint);
     static void on_teardown(void* data);
 
+    std::vector<int> cores_;
     ThreadPool pool_;
     Executor executor_;
     napi_threadsafe_function settled_ = nullptr;

@@ -108,6 +108,10 @@ public:
             const BufferSpan in = span(op, "in");
             return RoundE4m3Op{in, span(op, "out"), integer_or(op, "groupSize", in.width)};
         }
+        if (name == "exchange") {
+            const bool is_first = text(op, "from") == "first";
+            return ExchangeOp{span(op, "on"), is_first ? ExchangeKind::first : ExchangeKind::parts};
+        }
         if (name == "gather") return GatherOp{span(op, "in"), span(op, "out")};
         throw Napi::Error::New(op.Env(), "the kernels know no op " + name);
     }
@@ -133,7 +137,7 @@ private:
             rule.groups_by_two = text(groups, "by") == "two_best";
         }
         ExpertsOp read{span(op, "in"), span(op, "scores"), span(op, "out"), {}, rule, unwrap_or_null<const Vector>(op.Get("selectionBias")),
-                       activation(op), !op.Get("isGated").IsUndefined()};
+                       activation(op), !op.Get("isGated").IsUndefined(), !op.Get("isSplit").IsUndefined()};
         const Napi::Array list = op.Get("experts").As<Napi::Array>();
         for (uint32_t i = 0; i < list.Length(); i++) {
             const Napi::Object expert = list.Get(i).As<Napi::Object>();
@@ -209,7 +213,7 @@ private:
 
 }  // namespace
 
-/// (spec) -> handle
+/// (spec, rank group | undefined, rank) -> handle
 Napi::Value compile_program(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     const Napi::Object spec = info[0].As<Napi::Object>();
@@ -224,16 +228,36 @@ Napi::Value compile_program(const Napi::CallbackInfo& info) {
     if (const Napi::Value given = spec.Get("head"); !given.IsUndefined()) {
         const Napi::Object head = given.As<Napi::Object>();
         output_head = {unwrap<Matrix>(head.Get("weight")), unwrap_or_null<const Vector>(head.Get("bias")),
-                       real_or(head, "scale", 1.0f), real_or(head, "softCap", 0.0f)};
+                       real_or(head, "scale", 1.0f), real_or(head, "softCap", 0.0f), integer_or(head, "allRows", 0)};
+    }
+    Rank rank;
+    if (const Napi::Value given = info[1]; !given.IsUndefined()) {
+        rank = Rank(unwrap<RankGroup>(given), info[2].As<Napi::Number>().Int64Value());
     }
     try {
         return wrap(env, std::make_shared<Program>(widths, std::move(ops), reader.take_ropes(), span(spec, "hidden"),
-                                                   std::move(output_head), integer(spec, "maxTokens")));
+                                                   std::move(output_head), integer(spec, "maxTokens"), std::move(rank)));
     } catch (const std::bad_alloc&) {
         throw Failure{"out_of_memory", "not enough address space for the program's activation buffers; lower maxTokens"}
             .to_error(env);
     }
 }
+
+/// (ranks, widest exchanged rows) -> handle
+Napi::Value create_rank_group(const Napi::CallbackInfo& info) {
+    const auto number = [&](size_t index) { return info[index].As<Napi::Number>().Int64Value(); };
+    try {
+        return wrap(info.Env(), std::make_shared<RankGroup>(number(0), number(1)));
+    } catch (const std::bad_alloc&) {
+        throw Failure{"out_of_memory", "not enough memory for what ranks exchange"}.to_error(info.Env());
+    }
+}
+
+/// (rank group): ranks that wait for one that will not come leave their step
+void fail_rank_group(const Napi::CallbackInfo& info) { unwrap<RankGroup>(info[0])->fail(); }
+
+/// (rank group): after a failed step, once all ranks have left it
+void reset_rank_group(const Napi::CallbackInfo& info) { unwrap<RankGroup>(info[0])->reset(); }
 
 /// (spec) -> handle
 Napi::Value create_kv_cache(const Napi::CallbackInfo& info) {

@@ -105,6 +105,8 @@ private:
         const StepResult& result = memory_->result;
         Napi::Object object = Napi::Object::New(env);
         object.Set("computeMs", Napi::Number::New(env, result.compute_ms));
+        object.Set("exchangedBytes", Napi::Number::New(env, static_cast<double>(result.exchanged_bytes)));
+        object.Set("exchangeMs", Napi::Number::New(env, result.exchange_ms));
         object.Set("tokens", to_array<Napi::Int32Array>(env, result.tokens));
         const std::vector<OutputRow>& rows = memory_->plan.outputs;
         if (std::any_of(result.errors.begin(), result.errors.end(), [](uint8_t error) { return error != 0; })) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <vector>
 
 namespace octavo {
 
@@ -17,5 +18,8 @@ void advise_huge_pages(void* memory, size_t bytes, bool wanted) noexcept;
 
 /// Locks an open file against every other opening of it until it is closed. False when another has it.
 bool lock_open_file(int descriptor) noexcept;
+
+/// Keeps the calling thread on these logical processors, where the system can; none means all.
+void run_on_cores(const std::vector<int>& cores) noexcept;
 
 }  // namespace octavo

@@ -2,6 +2,9 @@
 
 #include <sys/file.h>
 #include <sys/mman.h>
+#ifdef __linux__
+#include <sched.h>
+#endif
 
 #include <cstdlib>
 
@@ -25,5 +28,17 @@ void advise_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] size_t by
 }
 
 bool lock_open_file(int descriptor) noexcept { return flock(descriptor, LOCK_EX | LOCK_NB) == 0; }
+
+void run_on_cores([[maybe_unused]] const std::vector<int>& cores) noexcept {
+#ifdef __linux__
+    if (cores.empty()) return;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const int core : cores) {
+        if (core >= 0 && core < CPU_SETSIZE) CPU_SET(core, &set);
+    }
+    sched_setaffinity(0, sizeof set, &set);
+#endif
+}
 
 }  // namespace octavo

@@ -19,4 +19,7 @@ void advise_huge_pages(void*, size_t, bool) noexcept {}
 // Node's descriptors belong to a C runtime of its own: an addon cannot turn them into the system's handles.
 bool lock_open_file(int) noexcept { return false; }
 
+// Left to the system, whose processors come in groups.
+void run_on_cores(const std::vector<int>&) noexcept {}
+
 }  // namespace octavo

@@ -2,40 +2,17 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "platform.h"
+#include "spin.h"
+
 namespace octavo {
 
 namespace {
-
-/// Long enough to bridge the gap between two ops of a step, short enough to give the core back between steps.
-constexpr std::chrono::microseconds kSpinTime{80};
-constexpr int kPausesPerClockRead = 32;
-
-void pause() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-}
-
-template <class Ready>
-bool spin_until(const Ready& ready) {
-    if (ready()) return true;
-    const auto deadline = std::chrono::steady_clock::now() + kSpinTime;
-    do {
-        for (int i = 0; i < kPausesPerClockRead; ++i) {
-            pause();
-            if (ready()) return true;
-        }
-    } while (std::chrono::steady_clock::now() < deadline);
-    return ready();
-}
 
 struct Range {
     int64_t first;
@@ -137,7 +114,8 @@ struct ThreadPool::State {
         }
     }
 
-    void work(int index) noexcept {
+    void work(int index, const std::vector<int>& cores) noexcept {
+        run_on_cores(cores);
         for (uint64_t seen = 0;;) {
             await_region(seen);
             ++seen;
@@ -148,12 +126,12 @@ struct ThreadPool::State {
     }
 };
 
-ThreadPool::ThreadPool(int num_threads) : state_(new State) {
+ThreadPool::ThreadPool(int num_threads, const std::vector<int>& cores) : state_(new State) {
     const int num_workers = std::max(num_threads, 1) - 1;
     state_->workers.resize(static_cast<size_t>(num_workers));
     try {
         for (int i = 0; i < num_workers; ++i) {
-            state_->workers[static_cast<size_t>(i)] = std::thread([this, i] { state_->work(i + 1); });
+            state_->workers[static_cast<size_t>(i)] = std::thread([this, i, cores] { state_->work(i + 1, cores); });
         }
     } catch (...) {
         state_->stop();

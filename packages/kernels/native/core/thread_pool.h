@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <vector>
 
 #include "function_ref.h"
 
@@ -9,7 +10,8 @@ namespace octavo {
 /// ask; the caller takes part as thread 0. A region may not start another one, and its function may not throw.
 class ThreadPool {
 public:
-    explicit ThreadPool(int num_threads);
+    /// Its workers stay on `cores`, or run anywhere when there are none; the caller places itself.
+    explicit ThreadPool(int num_threads, const std::vector<int>& cores = {});
     ~ThreadPool();
     ThreadPool(const ThreadPool&) = delete;
     ThreadPool& operator=(const ThreadPool&) = delete;

@@ -191,7 +191,7 @@ struct Executor::Step {
     }
 
     void operator()(const ExpertsOp& op) {
-        executor.experts_.run(op, program.rows(op.in), program.rows(op.scores), program.rows(op.out), num_rows);
+        executor.experts_.run(op, program.rows(op.in), program.rows(op.scores), program.rows(op.out), num_rows, program.rank());
     }
 
     void operator()(const SigmoidGateOp& op) {
@@ -275,6 +275,10 @@ struct Executor::Step {
         });
     }
 
+    void operator()(const ExchangeOp& op) {
+        program.rank().exchange(program.rows(op.on), num_rows, op.on.width, op.kind, executor.pool_);
+    }
+
     void operator()(const GatherOp& op) {
         const std::vector<OutputRow>& outputs = plan.outputs;
         const Rows in = program.rows(op.in);
@@ -302,6 +306,15 @@ Executor::Executor(ThreadPool& pool) : pool_(pool), attention_(pool), adapters_(
 void Executor::run(Program& program, const KvCache& cache, const StepPlan& plan, StepResult& result,
                    const std::atomic<bool>& cancelled) {
     const auto start = std::chrono::steady_clock::now();
+    // However this rank leaves the step, the others may not wait for it.
+    struct Leaving {
+        Rank& rank;
+        bool is_done = false;
+        ~Leaving() {
+            if (!is_done) rank.fail();
+        }
+    } leaving{program.rank()};
+    program.rank().begin_step();
     Step step{*this, program, cache, plan, plan.num_tokens};
     attention_.begin(plan.layout());
     adapters_.begin(plan);
@@ -314,7 +327,10 @@ void Executor::run(Program& program, const KvCache& cache, const StepPlan& plan,
         if (step.num_rows > 0) std::visit(step, op);
     }
     head_.run(program.head(), program.rows(program.hidden()), program.hidden().width, step.gathered, plan, result,
-              workspace_, cancelled);
+              workspace_, program.rank(), cancelled);
+    leaving.is_done = !cancelled.load(std::memory_order_relaxed);
+    result.exchanged_bytes = program.rank().bytes_received();
+    result.exchange_ms = program.rank().milliseconds();
     result.compute_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 

@@ -42,8 +42,10 @@ ExpertRunner::ExpertRunner(ThreadPool& pool) : pool_(pool) {
     }
 }
 
-void ExpertRunner::run(const ExpertsOp& op, Rows in, Rows scores, Rows out, int64_t num_rows) {
+void ExpertRunner::run(const ExpertsOp& op, Rows in, Rows scores, Rows out, int64_t num_rows, Rank& rank) {
     const int64_t inner = inner_width(op);
+    // This rank's part of them.
+    const RankPart part = op.is_split ? rank.part_of(inner) : RankPart{0, inner};
     const bool gated = gates_within(op);
     const int64_t choice_bytes = (3 * inner + op.in.width + op.out.width) * static_cast<int64_t>(sizeof(float));
     const int64_t rows_at_once = std::max<int64_t>(1, kActivationBytes / (choice_bytes * op.rule.top_k));
@@ -67,25 +69,26 @@ void ExpertRunner::run(const ExpertsOp& op, Rows in, Rows scores, Rows out, int6
         const auto input = [&](int64_t choice) -> const float* { return in.row(first + routing_.row_of(choice)); };
         if (gated || op.is_plain) {
             for (size_t i = 0; i < op.experts.size(); ++i) {
-                add_product(i, *op.experts[i].gate, op.experts[i].gate_bias.get(), activated, inner);
+                add_product(i, *op.experts[i].gate, op.experts[i].gate_bias.get(), activated + part.first, inner);
             }
             multiply(input, inner, gated ? &gate : nullptr);
-            if (op.is_plain) activate_plain(op, activated, num_choices);
+            if (op.is_plain) activate_plain(op, activated + part.first, part.width, num_choices);
         } else {
-            float* gate_up = floats(kGateUp, 2 * inner);
+            float* gate_up = floats(kGateUp, 2 * part.width);
             for (size_t i = 0; i < op.experts.size(); ++i) {
                 const ExpertWeights& expert = op.experts[i];
-                add_product(i, *expert.gate, expert.gate_bias.get(), gate_up, 2 * inner);
-                if (expert.up != nullptr) add_product(i, *expert.up, expert.up_bias.get(), gate_up + inner, 2 * inner);
+                add_product(i, *expert.gate, expert.gate_bias.get(), gate_up, 2 * part.width);
+                if (expert.up != nullptr) add_product(i, *expert.up, expert.up_bias.get(), gate_up + part.width, 2 * part.width);
             }
-            multiply(input, 2 * inner, nullptr);
-            for_rows(pool_, num_choices, 2 * inner, [&](int64_t begin, int64_t end) {
+            multiply(input, 2 * part.width, nullptr);
+            for_rows(pool_, num_choices, 2 * part.width, [&](int64_t begin, int64_t end) {
                 for (int64_t choice = begin; choice < end; ++choice) {
-                    const float* row = gate_up + choice * 2 * inner;
-                    activate(row, row + inner, activated + choice * inner, inner);
+                    const float* row = gate_up + choice * 2 * part.width;
+                    activate(row, row + part.width, activated + choice * inner + part.first, part.width);
                 }
             });
         }
+        if (op.is_split) rank.exchange({activated, inner}, num_choices, inner, ExchangeKind::parts, pool_);
         float* outputs = floats(kOutputs, op.out.width);
         for (size_t i = 0; i < op.experts.size(); ++i) {
             add_product(i, *op.experts[i].down, op.experts[i].down_bias.get(), outputs, op.out.width);
@@ -95,13 +98,13 @@ void ExpertRunner::run(const ExpertsOp& op, Rows in, Rows scores, Rows out, int6
     }
 }
 
-void ExpertRunner::activate_plain(const ExpertsOp& op, float* activated, int64_t num_choices) {
+void ExpertRunner::activate_plain(const ExpertsOp& op, float* activated, int64_t width, int64_t num_choices) {
     const int64_t inner = inner_width(op);
-    ones_.assign(static_cast<size_t>(inner), 1.0f);
-    for_rows(pool_, num_choices, inner, [&](int64_t begin, int64_t end) {
+    ones_.assign(static_cast<size_t>(width), 1.0f);
+    for_rows(pool_, num_choices, width, [&](int64_t begin, int64_t end) {
         for (int64_t choice = begin; choice < end; ++choice) {
             float* row = activated + choice * inner;
-            op_kernels().gated_activation(op.activation, row, ones_.data(), row, inner);
+            op_kernels().gated_activation(op.activation, row, ones_.data(), row, width);
         }
     });
 }

@@ -8,6 +8,7 @@
 #include "../matrix/matrix.h"
 #include "expert_routing.h"
 #include "program.h"
+#include "rank_group.h"
 
 namespace octavo {
 
@@ -19,7 +20,7 @@ public:
     explicit ExpertRunner(ThreadPool& pool);
 
     /// Throws std::bad_alloc.
-    void run(const ExpertsOp& op, Rows in, Rows scores, Rows out, int64_t num_rows);
+    void run(const ExpertsOp& op, Rows in, Rows scores, Rows out, int64_t num_rows, Rank& rank);
 
 private:
     /// One matrix times the rows of one expert.
@@ -49,8 +50,8 @@ private:
     void multiply(const RowOf& row_of, int64_t ldy, const GateFunction* gate);
     void encode(const RowOf& row_of, uint8_t* encoded, int64_t num_rows);
     int64_t cut_into_shares();
-    /// The activation of experts that gate nothing.
-    void activate_plain(const ExpertsOp& op, float* activated, int64_t num_choices);
+    /// The activation of experts that gate nothing, on `width` columns of the inner ones.
+    void activate_plain(const ExpertsOp& op, float* activated, int64_t width, int64_t num_choices);
     void combine(const ExpertsOp& op, const float* outputs, Rows out, int64_t num_rows);
 
     ThreadPool& pool_;

@@ -10,6 +10,7 @@
 #include "../ops/attention/attention.h"
 #include "../ops/kernels.h"
 #include "../ops/recurrent/state_runner.h"
+#include "rank_group.h"
 #include "routing_rule.h"
 
 namespace octavo {
@@ -140,6 +141,8 @@ struct ExpertsOp {
     Activation activation;
     /// Experts of `gate` and `down` alone, whose activation multiplies nothing.
     bool is_plain;
+    /// Gate and up give this rank's part of the inner columns, down its part of `out`.
+    bool is_split = false;
 
     auto reads() const { return std::array{in, scores}; }
     auto writes() const { return std::array{out}; }
@@ -224,6 +227,14 @@ struct RoundE4m3Op {
     auto reads() const { return std::array{in}; }
     auto writes() const { return std::array{out}; }
 };
+/// Columns of `on` that other ranks have computed.
+struct ExchangeOp {
+    BufferSpan on;
+    ExchangeKind kind;
+
+    auto reads() const { return std::array{on}; }
+    auto writes() const { return std::array{on}; }
+};
 struct GatherOp {
     BufferSpan in;
     BufferSpan out;
@@ -233,6 +244,7 @@ struct GatherOp {
 };
 
 using Op = std::variant<EmbeddingOp, RmsNormOp, LayerNormOp, LinearOp, RopeOp, AttentionOp, GatedActivationOp, ActivationOp, ExpertsOp,
-                        SigmoidGateOp, GateOp, SplitOp, ConvolutionOp, RecurrenceOp, AddOp, ScaleOp, ClampOp, RoundE4m3Op, GatherOp>;
+                        SigmoidGateOp, GateOp, SplitOp, ConvolutionOp, RecurrenceOp, AddOp, ScaleOp, ClampOp, RoundE4m3Op, ExchangeOp,
+                        GatherOp>;
 
 }  // namespace octavo

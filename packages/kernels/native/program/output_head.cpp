@@ -48,8 +48,10 @@ void HeadRunner::lay_out(const StepPlan& plan, int64_t vocab, int64_t width, Ste
 }
 
 void HeadRunner::run(const OutputHead& head, Rows hidden, int64_t width, bool gathered, const StepPlan& plan,
-                     StepResult& result, Workspace& workspace, const std::atomic<bool>& cancelled) {
-    const int64_t vocab = head.weight ? head.weight->rows() : 0;
+                     StepResult& result, Workspace& workspace, Rank& rank, const std::atomic<bool>& cancelled) {
+    const bool is_split = head.all_rows > 0;
+    const int64_t vocab = is_split ? head.all_rows : head.weight ? head.weight->rows() : 0;
+    const int64_t own_column = is_split ? rank.part_of(vocab).first : 0;
     lay_out(plan, vocab, width, result);
     const auto source = [&](int32_t output) {
         return hidden.row(gathered ? output : plan.outputs[static_cast<size_t>(output)].token);
@@ -62,7 +64,7 @@ void HeadRunner::run(const OutputHead& head, Rows hidden, int64_t width, bool ga
     }
 
     const int64_t num_pending = static_cast<int64_t>(pending_.size());
-    if (num_pending > 0) {
+    if (num_pending > 0 && rank.is_first()) {
         // Here, because the pool's functions may not throw.
         for (ThreadState& thread : threads_) {
             thread.sampler.reserve(vocab);
@@ -82,8 +84,12 @@ void HeadRunner::run(const OutputHead& head, Rows hidden, int64_t width, bool ga
             std::memcpy(inputs_.data() + i * width, source(pending_[static_cast<size_t>(first + i)]),
                         static_cast<size_t>(width) * sizeof(float));
         }
-        head.weight->linear(inputs_.data(), width, count, logits_.data(), stride, head.bias ? head.bias->data() : nullptr,
+        head.weight->linear(inputs_.data(), width, count, logits_.data() + own_column, stride, head.bias ? head.bias->data() : nullptr,
                             workspace, pool_);
+        if (is_split) {
+            rank.exchange({logits_.data(), stride}, count, vocab, ExchangeKind::parts_to_first, pool_);
+            if (!rank.is_first()) continue;
+        }
         pool_.parallel_for(count, 1, [&](int64_t begin, int64_t end, int thread) {
             // A run of draft tokens is finished by the thread that takes the row before it, since each row needs the one before.
             for (int64_t i = begin; i < end; i++) {

@@ -20,7 +20,7 @@ public:
 
     /// Row i of `hidden` belongs to output i when `gathered`, else to token i of the step.
     void run(const OutputHead& head, Rows hidden, int64_t width, bool gathered, const StepPlan& plan, StepResult& result,
-             Workspace& workspace, const std::atomic<bool>& cancelled);
+             Workspace& workspace, Rank& rank, const std::atomic<bool>& cancelled);
 
 private:
     /// Where an output row's parts go in the result's flat arrays.

@@ -17,8 +17,8 @@ int64_t stride_of(int64_t width) {
 }  // namespace
 
 Program::Program(const std::vector<int64_t>& widths, std::vector<Op> ops, std::vector<RopeSpec> ropes, BufferSpan hidden,
-                 OutputHead head, int64_t max_tokens)
-    : ops_(std::move(ops)), hidden_(hidden), head_(std::move(head)), max_tokens_(max_tokens) {
+                 OutputHead head, int64_t max_tokens, Rank rank)
+    : ops_(std::move(ops)), hidden_(hidden), head_(std::move(head)), max_tokens_(max_tokens), rank_(std::move(rank)) {
     for (const int64_t width : widths) {
         const int64_t stride = stride_of(width);
         buffers_.push_back({AlignedMemory(static_cast<size_t>(stride * max_tokens) * sizeof(float)), stride});

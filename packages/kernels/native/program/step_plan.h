@@ -80,6 +80,9 @@ struct StepResult {
     /// Empty unless a row wants one.
     std::vector<uint64_t> digests;
     double compute_ms = 0.0;
+    /// What the rank got from others, and the time that it took, waits included.
+    int64_t exchanged_bytes = 0;
+    double exchange_ms = 0.0;
 };
 
 }  // namespace octavo

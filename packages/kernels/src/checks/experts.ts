@@ -6,10 +6,19 @@ export function checkExpert(
   index: number,
   expert: ExpertWeights,
   isGated: boolean,
-  [hidden, inner, outWidth]: readonly [hidden: number, inner: number, outWidth: number],
+  widths: {
+    readonly hidden: number;
+    readonly inner: number;
+    readonly out: number;
+    readonly isSplit: boolean;
+  },
   equal: (leftName: string, left: number, rightName: string, right: number) => void,
 ): void {
   const { gate, up, down } = expert;
+  const { hidden, out } = widths;
+  const stacked = up === undefined && isGated ? 2 : 1;
+  // A rank has some of the rows: no more than all.
+  const inner = widths.isSplit ? Math.min(widths.inner, gate.rows / stacked) : widths.inner;
   const check = (
     name: string,
     rows: number,
@@ -19,9 +28,9 @@ export function checkExpert(
     equal(`the number of rows of expert ${index}'s ${name}`, weights.rows, "the rows it needs", rows);
     equal(`the number of columns of expert ${index}'s ${name}`, weights.cols, "the columns it needs", cols);
   };
-  check("gate", up === undefined && isGated ? 2 * inner : inner, hidden, gate);
+  check("gate", stacked * inner, hidden, gate);
   if (up !== undefined) check("up", isGated ? inner : 0, hidden, up);
-  check("down", outWidth, inner, down);
+  check("down", out, widths.inner, down);
   for (const [bias, weights] of [
     [expert.gateBias, gate],
     [expert.upBias, up],

@@ -3,6 +3,7 @@ import { OctavoError } from "@octavo/protocol/errors";
 import type { BufferRef, Matrix, Op, ProgramSpec } from "../backend.js";
 import { stateWidths } from "../state-widths.js";
 import { checkGate, checkSplit, type OpChecker, activations, plainActivations } from "./gate-ops.js";
+import { checkExchange } from "./rank-ops.js";
 import { checkRecurrentOp, type StateNeed } from "./recurrent-ops.js";
 import { type Span, spanOf } from "./span.js";
 
@@ -74,6 +75,8 @@ class ProgramChecker {
       this.#equal("the width of hidden", state.width, "the head's columns", head.weight.cols);
       if (head.bias !== undefined)
         this.#equal("the bias", head.bias.length, "the head's rows", head.weight.rows);
+      const { allRows = head.weight.rows } = head;
+      if (allRows < head.weight.rows) this.#fail(`is a part of ${allRows} rows, but has more`);
       if (head.softCap !== undefined) this.#above("softCap", head.softCap);
     }
     return {
@@ -82,7 +85,7 @@ class ProgramChecker {
       numEmbeddings: this.#looksUp.token,
       numPositions: this.#looksUp.position,
       numTypes: this.#looksUp.type,
-      vocabSize: head?.weight.rows ?? 0,
+      vocabSize: head?.allRows ?? head?.weight.rows ?? 0,
       hiddenSize: state.width,
       gathers: this.#current === "outputs",
       sites: this.#sites,
@@ -169,6 +172,8 @@ class ProgramChecker {
       case "clamp":
         this.#read("on", op.on);
         return this.#above("limit", op.limit);
+      case "exchange":
+        return checkExchange(op, this.#checker);
       case "gather": {
         this.#needsTokens();
         const input = this.#read("in", op.in);
@@ -225,12 +230,8 @@ class ProgramChecker {
   #checkNormed(op: Extract<Op, { op: "rms_norm" | "layer_norm" }>, width: number): void {
     if (!(op.eps >= 0)) this.#fail(`has eps ${op.eps}`);
     if (op.residual !== undefined) {
-      this.#equal(
-        "the width of residual",
-        this.#read("residual", op.residual).width,
-        "the width of in",
-        width,
-      );
+      const residual = this.#read("residual", op.residual);
+      this.#equal("the width of residual", residual.width, "the width of in", width);
     }
     this.#equal("the width of out", this.#write("out", op.out).width, "the width of in", width);
   }
@@ -303,7 +304,7 @@ class ProgramChecker {
         index,
         expert,
         op.isGated !== false,
-        [input.width, inner, out.width],
+        { hidden: input.width, inner, out: out.width, isSplit: op.isSplit === true },
         this.#equal.bind(this),
       );
     checkRouting(op, this.#checker);

@@ -66,6 +66,8 @@ export interface NativeOutputs {
 /** Flat arrays over all rows, in row order; absent where no row has such a part. */
 export interface NativeStepResult {
   readonly computeMs: number;
+  readonly exchangedBytes: number;
+  readonly exchangeMs: number;
   readonly tokens: Int32Array;
   readonly errors?: Uint8Array;
   readonly logprobs?: Float32Array;
@@ -93,7 +95,7 @@ export interface NativeAddon {
   probeKernels(kind: number): readonly ProbedPath[] | undefined;
   recordFaults(descriptor: number, on: boolean): boolean;
   lockFile(descriptor: number): boolean;
-  createBackend(numThreads: number): NativeObject<"backend">;
+  createBackend(numThreads: number, cores: readonly number[]): NativeObject<"backend">;
   closeBackend(backend: NativeObject<"backend">): void;
   mapFile(path: string): { readonly handle: NativeObject<"mapped-file">; readonly byteLength: number };
   createMatrix(
@@ -126,7 +128,14 @@ export interface NativeAddon {
   createVector(sources: readonly NativeVectorSource[]): NativeObject<"vector">;
   createKvCache(spec: object): NativeObject<"kv-cache">;
   createSamplerState(spec: object): NativeObject<"sampler-state">;
-  compile(spec: object): NativeObject<"program">;
+  createRankGroup(size: number, widest: number): NativeObject<"rank-group">;
+  failRankGroup(group: NativeObject<"rank-group">): void;
+  resetRankGroup(group: NativeObject<"rank-group">): void;
+  compile(
+    spec: object,
+    group: NativeObject<"rank-group"> | undefined,
+    rank: number | undefined,
+  ): NativeObject<"program">;
   createAdapter(sites: readonly NativeAdapterSite[]): NativeObject<"adapter">;
   execute(
     backend: NativeObject<"backend">,
@@ -139,6 +148,7 @@ export interface NativeAddon {
   readonly releaseMappedFile: Release<"mapped-file">;
   readonly releaseMatrix: Release<"matrix">;
   readonly releaseVector: Release<"vector">;
+  readonly releaseRankGroup: Release<"rank-group">;
   readonly releaseAdapter: Release<"adapter">;
   readonly releaseProgram: Release<"program">;
   readonly releaseKvCache: Release<"kv-cache">;

@@ -26,6 +26,7 @@ import type {
 } from "../backend.js";
 import { checkAdapter } from "../checks/adapter.js";
 import { checkKvCache } from "../checks/kv-cache.js";
+import { checkAlone } from "../checks/rank-ops.js";
 import { checkProgram } from "../checks/program.js";
 import { checkSamplerState } from "../checks/sampler-state.js";
 import { checkMatrixSources, checkVectorSources } from "../checks/sources.js";
@@ -71,21 +72,28 @@ const mostThreads = 1024;
  */
 export function createCpuBackend(options: CpuBackendOptions = {}): Backend {
   const numThreads = options.numThreads ?? defaultThreadCount();
-  if (!Number.isInteger(numThreads) || numThreads < 1 || numThreads > mostThreads) {
-    throw new OctavoError(
-      "invalid_option",
-      `numThreads must be an integer from 1 to ${mostThreads}, not ${numThreads}.`,
-      {
-        param: "numThreads",
-      },
-    );
-  }
+  checkThreadCount(numThreads);
   const addon = loadAddon();
   const reasons = settleKernels(addon, options.kernels ?? "features", process.env);
   return new CpuBackend(addon, numThreads, reasons);
 }
 
-class CpuBackend implements Backend {
+export function checkThreadCount(numThreads: number): void {
+  if (Number.isInteger(numThreads) && numThreads >= 1 && numThreads <= mostThreads) return;
+  throw new OctavoError(
+    "invalid_option",
+    `numThreads must be an integer from 1 to ${mostThreads}, not ${numThreads}.`,
+    { param: "numThreads" },
+  );
+}
+
+/** One rank's place: the processors to stay on (none: all), and how its packed weights are told from other ranks'. */
+interface RankPlace {
+  readonly cores: readonly number[];
+  readonly layoutSuffix: string;
+}
+
+export class CpuBackend implements Backend {
   readonly info: BackendInfo;
   readonly packedWeights: PackedWeights;
   readonly vacating: Vacating;
@@ -93,9 +101,14 @@ class CpuBackend implements Backend {
   readonly #encoder = new OutputEncoder();
   #backend: NativeObject<"backend"> | undefined;
 
-  constructor(addon: NativeAddon, numThreads: number, kernelReasons: readonly string[]) {
+  constructor(
+    addon: NativeAddon,
+    numThreads: number,
+    kernelReasons: readonly string[],
+    { cores, layoutSuffix }: RankPlace = { cores: [], layoutSuffix: "" },
+  ) {
     this.#addon = addon;
-    this.#backend = addon.createBackend(numThreads);
+    this.#backend = addon.createBackend(numThreads, cores);
     const { name, bf16 } = addon.instructionSet;
     const best = (bf16 ? "avx512_bf16" : name) as KernelPath;
     this.info = {
@@ -106,7 +119,7 @@ class CpuBackend implements Backend {
       numThreads,
     };
     this.packedWeights = {
-      layout: `cpu-${addon.packedLayoutVersion}`,
+      layout: `cpu-${addon.packedLayoutVersion}${layoutSuffix}`,
       bytesOf: (matrix) => this.#call(() => addon.packedBytes(this.#matrix(matrix))),
       checksumOf: (matrix) => addon.checksumMatrix(this.#open(), this.#matrix(matrix)),
       map: (form, file, offset, checksum) => this.#mapMatrix(form, file, offset, checksum),
@@ -229,9 +242,15 @@ class CpuBackend implements Backend {
   }
 
   compile(spec: ProgramSpec): Program {
+    return this.compileRank(spec);
+  }
+
+  /** A rank's part of a program; `group` and `rank` are absent where it is all. */
+  compileRank(spec: ProgramSpec, group?: NativeObject<"rank-group">, rank?: number): Program {
     this.#open();
     const checked = checkProgram(spec);
-    return new NativeProgram(this.#programRef(spec), checked);
+    if (group === undefined) checkAlone(spec);
+    return new NativeProgram(this.#programRef(spec, group, rank), checked);
   }
 
   createAdapter(program: Program, sites: readonly AdapterSite[]): Adapter {
@@ -269,6 +288,9 @@ class CpuBackend implements Backend {
       return {
         rows: decodeRows(plan.outputs, result, checked.vocabSize, checked.hiddenSize),
         computeMs: result.computeMs,
+        ...(result.exchangeMs > 0 && {
+          exchanges: [{ bytes: result.exchangedBytes, milliseconds: result.exchangeMs }],
+        }),
       };
     } catch (thrown) {
       throw fromNative(thrown);
@@ -288,8 +310,8 @@ class CpuBackend implements Backend {
     return this.#backend;
   }
 
-  #programRef(spec: ProgramSpec): NativeRef<"program"> {
-    const handle = this.#call(() => this.#addon.compile(encodeProgram(spec, this)));
+  #programRef(spec: ProgramSpec, group?: NativeObject<"rank-group">, rank?: number): NativeRef<"program"> {
+    const handle = this.#call(() => this.#addon.compile(encodeProgram(spec, this), group, rank));
     return this.#ref(handle, this.#addon.releaseProgram);
   }
 

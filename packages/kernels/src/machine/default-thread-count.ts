@@ -26,15 +26,23 @@ function coreCount(read: ReadFile): number {
   return cores.size;
 }
 
-function allowedProcessors(read: ReadFile): number[] | undefined {
-  const [, list] = /^Cpus_allowed_list:\s*(\S+)/m.exec(read("/proc/self/status") ?? "") ?? [];
-  if (list === undefined || !/^\d+(-\d+)?(,\d+(-\d+)?)*$/.test(list)) return undefined;
+/** Processors of this process's affinity mask; undefined where the system does not say. */
+export function allowedProcessors(read: ReadFile): number[] | undefined {
+  const [, list = ""] = /^Cpus_allowed_list:\s*(\S+)/m.exec(read("/proc/self/status") ?? "") ?? [];
+  const processors = processorList(list);
+  return processors.length > 0 ? processors : undefined;
+}
+
+/** Linux's "0-3,8"; empty where it is none. */
+export function processorList(text: string): number[] {
+  const list = text.trim();
   const processors: number[] = [];
+  if (!/^\d+(-\d+)?(,\d+(-\d+)?)*$/.test(list)) return processors;
   for (const range of list.split(",")) {
     const [first = 0, last = first] = range.split("-").map(Number);
     for (let id = first; id <= last && processors.length < 65_536; id++) processors.push(id);
   }
-  return processors.length > 0 ? processors : undefined;
+  return processors;
 }
 
 /** The smallest that holds, in processors; infinite when there is no limit. */

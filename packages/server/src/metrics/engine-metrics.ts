@@ -42,6 +42,10 @@ export function registerEngineMetrics(
       latencies.step.observe(step.durationMs / 1000);
       counters.blocksEvicted.add(step.blocksEvicted);
       tokens.endStep(step.generatedTokens);
+      for (const [rank, { bytes, milliseconds }] of (step.exchanges ?? []).entries()) {
+        counters.exchangedBytes.add(bytes, { rank: String(rank) });
+        counters.exchangeSeconds.add(milliseconds / 1000, { rank: String(rank) });
+      }
     },
     onPrefixLookup(queriedTokens, hitTokens) {
       counters.prefixQueries.add(queriedTokens);
@@ -186,6 +190,16 @@ function registerCounters(registry: Registry, legacy: boolean) {
     prefixQueries: ["vllm:prefix_cache_queries_total", "Prefix cache queries, in tokens."],
     prefixHits: ["vllm:prefix_cache_hits_total", "Prefix cache hits, in tokens."],
     success: ["vllm:request_success_total", "Finished sequences by reason.", "finished_reason"],
+    exchangedBytes: [
+      "octavo:rank_exchanged_bytes_total",
+      "Bytes of activations that ranks of tensor parallelism got from the others.",
+      "rank",
+    ],
+    exchangeSeconds: [
+      "octavo:rank_exchange_seconds_total",
+      "Time that ranks spent getting them, waits for slower ranks included.",
+      "rank",
+    ],
     stepsFailed: [
       "octavo:steps_failed_total",
       "Steps in which the backend failed; their requests are retried alone.",

@@ -67,13 +67,13 @@ test("a command line is read as vLLM reads it", () => {
     ["--max_model_len=4k", "--max-model-len=4k"],
     ["--disable-prefix-caching", "--no-enable-prefix-caching"],
     ["--enable-uvicorn-access-log", "--no-disable-uvicorn-access-log"],
-    ["-q awq -tp 1 model", "--quantization awq model"],
+    ["-q awq -tp 2 model", "--quantization awq --tensor-parallel-size 2 model"],
     ["--max-model-len auto --port 1", "--port 1"],
     ["--enforce-eager model", "model"],
     ["--cudagraph-capture-sizes 1 2 4 --port 1", "--port 1"],
     ["--compilation-config.mode 3 -O3 --port 1", ""],
     ["--no-enable-expert-parallel model", "model"],
-    ["--tensor-parallel-size=1 -- --port", "-- --port"],
+    ["--pipeline-parallel-size=1 -- --port", "-- --port"],
     ["--enable-lora --disable-lora", "--enable-lora --no-enable-lora"],
     ["--unheard-of 3", "--unheard-of 3"],
   ] as const)
@@ -89,8 +89,8 @@ test("a command line is read as vLLM reads it", () => {
 
 test("what is not done is refused with what does the same", () => {
   for (const [line, message] of [
-    ["-tp 2", /^--tensor-parallel-size 2 is vLLM's, and not Octavo's: .*octavo gateway/],
-    ["--tensor_parallel_size=4", /octavo gateway/],
+    ["-pp 2", /^--pipeline-parallel-size 2 is vLLM's, and not Octavo's: .*octavo gateway/],
+    ["--pipeline_parallel_size=4", /octavo gateway/],
     ["--load-format dummy", /^--load-format dummy /],
     ["--num-gpu-blocks-override 100", /--kv-cache-memory/],
     ["--kv-transfer-config.kv_role both", /^--kv-transfer-config is vLLM's/],

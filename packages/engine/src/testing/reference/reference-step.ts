@@ -123,6 +123,8 @@ class ReferenceStep {
           const values = this.#row(op.on, row);
           values.set(values.map((value) => Math.max(-op.limit, Math.min(op.limit, value))));
         });
+      case "exchange":
+        throw new OctavoError("internal_error", "The reference runs whole programs, not a rank's part.");
       case "gather": {
         const kept = this.#plan.outputs.map((output, index) => {
           const token = this.#plan.outputTokens[index] ?? 0;

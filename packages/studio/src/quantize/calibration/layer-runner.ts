@@ -212,6 +212,7 @@ export class LayerRunner implements Disposable {
       case "gated_delta_rule":
       case "state_space":
       case "embedding":
+      case "exchange":
       case "gather":
         throw new OctavoError("internal_error", `A layer cannot run ${op.op}.`);
     }

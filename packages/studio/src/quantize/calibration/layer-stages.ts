@@ -142,6 +142,7 @@ class StageBuilder {
       case "gated_delta_rule":
       case "state_space":
       case "embedding":
+      case "exchange":
       case "gather":
         throw artifactUnsupported(
           this.#path,
@@ -210,6 +211,7 @@ class StageBuilder {
       case "gated_delta_rule":
       case "state_space":
       case "embedding":
+      case "exchange":
       case "gather":
         return op;
     }

@@ -1,0 +1,89 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { type Backend, createCpuBackend, createRankedBackend } from "@octavo/kernels";
+import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
+import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
+import {
+  ChangedCheckpoint,
+  fixtureCheckpoint,
+  readGgufFixtures,
+  readModelFixtures,
+  readQuantizedFixtures,
+} from "@octavo/artifacts/testing/model-fixtures";
+import { ModelRunner } from "../testing/oracles/model-runner.js";
+
+const MAX_TOKENS = 400;
+
+/** Logits of the prompt and of each decoded token, and the tokens. */
+async function answers(backend: Backend, checkpoint: Checkpoint, prompt: readonly number[]) {
+  using runner = await ModelRunner.load(backend, checkpoint, MAX_TOKENS, "f32");
+  const logits = await runner.logits(prompt);
+  runner.reset();
+  const tokens = await runner.greedy(prompt, 6);
+  const next = await runner.logits(tokens.slice(-1));
+  runner.reset();
+  const hidden = await runner.hidden(prompt.slice(0, 3));
+  return { tokens, rows: [...logits, ...next, ...hidden] };
+}
+
+async function compare(
+  checkpoint: Checkpoint,
+  prompt: readonly number[],
+  { numRanks = 2, numThreads = 2 } = {},
+): Promise<void> {
+  using alone = createCpuBackend({ numThreads: 1 });
+  using ranks = createRankedBackend({ numRanks, numThreads });
+  const [expected, actual] = [
+    await answers(alone, checkpoint, prompt),
+    await answers(ranks, checkpoint, prompt),
+  ];
+  assert.deepEqual(actual.tokens, expected.tokens);
+  assert.equal(actual.rows.length, expected.rows.length);
+  for (const [index, row] of actual.rows.entries()) {
+    assert.ok(
+      Buffer.from(row.buffer).equals(Buffer.from(expected.rows[index]!.buffer)),
+      `row ${index} differs`,
+    );
+  }
+}
+
+describe("ranks give the bits of one", () => {
+  for (const fixture of readModelFixtures()) {
+    test(fixture.name, async () => {
+      using folder = new ChangedCheckpoint(fixture.checkpoint, fixture.config);
+      await compare(await openCheckpoint(folder.path), fixture.long.prompt.slice(0, 90));
+    });
+  }
+  for (const fixture of readGgufFixtures()) {
+    test(`${fixture.name}.gguf`, async () => {
+      await compare(await openCheckpoint(fixture.path), fixture.prompt);
+    });
+  }
+  for (const fixture of readQuantizedFixtures()) {
+    test(`quantised ${fixture.name}`, async () => {
+      await compare(await openCheckpoint(fixture.path), fixture.prompt);
+    });
+  }
+});
+
+test("four ranks, and ranks of several threads", async () => {
+  const checkpoint = await openCheckpoint(fixtureCheckpoint("llama3"));
+  const prompt = Array.from({ length: 40 }, (_, index) => index + 1);
+  await compare(checkpoint, prompt, { numThreads: 4 });
+  const { numKvHeads, numHeads } = checkpoint.config;
+  if (numKvHeads % 4 === 0) return compare(checkpoint, prompt, { numRanks: 4, numThreads: 4 });
+  await assert.rejects(compare(checkpoint, prompt, { numRanks: 4, numThreads: 4 }), {
+    code: "invalid_option",
+    param: "tensor_parallel_size",
+    message: `tensor_parallel_size is 4, which does not divide the model's ${numHeads % 4 === 0 ? `${numKvHeads} heads of keys and values` : `${numHeads} attention heads`}.`,
+  });
+});
+
+test("a rank that cannot go on ends the step for all; the next step is refused too", async () => {
+  using backend = createRankedBackend({ numRanks: 2, numThreads: 2 });
+  const checkpoint = await openCheckpoint(fixtureCheckpoint("llama3"));
+  using runner = await ModelRunner.load(backend, checkpoint, MAX_TOKENS, "f32");
+  await runner.logits([1, 2, 3]);
+  backend.ranks?.[1]?.[Symbol.dispose]();
+  for (let step = 0; step < 2; step++) await assert.rejects(runner.logits([4]), /has been disposed/);
+});
