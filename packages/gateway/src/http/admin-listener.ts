@@ -18,6 +18,8 @@ export interface AdminListenerOptions {
 }
 
 const maxBodyBytes = 1024 * 1024;
+/** Paths are all that counts of admin URLs. */
+const origin = "http://admin";
 
 /** The operator's port, behind a key of its own: metrics, state of targets, reload, and what stages add. */
 export class AdminListener {
@@ -47,8 +49,9 @@ export class AdminListener {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const url = new URL(request.url ?? "/", "http://admin");
     this.#checkKey(request, response);
+    const url = URL.canParse(request.url ?? "/", origin) ? new URL(request.url ?? "/", origin) : undefined;
+    if (url === undefined) throw new OctavoError("invalid_request", "The path is not one of a URL.");
     const { gateway, reload } = this.#options;
     const at = `${request.method ?? ""} ${url.pathname}`;
     if (at === "GET /metrics") {
@@ -111,10 +114,18 @@ function valuesOf(
   if (wanted.length !== given.length) return undefined;
   const values: string[] = [];
   for (const [at, part] of wanted.entries()) {
-    if (part === "*") values.push(decodeURIComponent(given[at] ?? ""));
+    if (part === "*") values.push(decoded(given[at] ?? ""));
     else if (part !== given[at]) return undefined;
   }
   return values;
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch (cause) {
+    throw new OctavoError("invalid_request", "The path is not percent-encoded UTF-8.", { cause });
+  }
 }
 
 function targetStates(gateway: Gateway): readonly object[] {
