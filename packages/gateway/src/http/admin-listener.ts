@@ -3,13 +3,16 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { OctavoError, parseJson } from "@octavo/protocol";
 import { prometheusContentType } from "@octavo/tracing/prometheus";
 import type { GatewayConfig } from "../config/schema.js";
-import type { AdminRoute } from "../exchange/stage.js";
+import type { AdminRoute, MaybePromise } from "../exchange/stage.js";
 import type { Gateway } from "../operation/gateway.js";
 import { bind, type BoundAddress, sendOwnJson, sendPlainError } from "./gateway-listener.js";
 import { readRequest } from "./read-request.js";
 
 export interface AdminListenerOptions {
-  readonly gateway: Gateway;
+  /** Undefined in the first process of several, which has metrics alone. */
+  readonly gateway: Gateway | undefined;
+  /** Other metrics than the gateway's own. */
+  readonly metrics?: () => MaybePromise<string>;
   readonly admin: NonNullable<GatewayConfig["admin"]>;
   /** Reads the configuration again; rejects where it is refused. */
   readonly reload: () => Promise<void>;
@@ -52,20 +55,31 @@ export class AdminListener {
     this.#checkKey(request, response);
     const url = URL.canParse(request.url ?? "/", origin) ? new URL(request.url ?? "/", origin) : undefined;
     if (url === undefined) throw new OctavoError("invalid_request", "The path is not one of a URL.");
-    const { gateway, reload } = this.#options;
+    const { gateway, metrics, reload } = this.#options;
     const at = `${request.method ?? ""} ${url.pathname}`;
     if (at === "GET /metrics") {
+      const text = (await metrics?.()) ?? gateway?.metrics.registry.expose();
       response.writeHead(200, { "content-type": prometheusContentType });
-      response.end(gateway.metrics.registry.expose());
-    } else if (at === "GET /admin/targets") sendOwnJson(response, 200, { targets: targetStates(gateway) });
+      response.end(text);
+    } else if (gateway === undefined)
+      throw new OctavoError(
+        "not_found",
+        "Here are the metrics of all workers; each worker has its own admin port.",
+      );
+    else if (at === "GET /admin/targets") sendOwnJson(response, 200, { targets: targetStates(gateway) });
     else if (at === "POST /admin/reload") {
       await reload();
       sendOwnJson(response, 200, { status: "reloaded" });
-    } else await this.#answerStage(request, response, url);
+    } else await this.#answerStage(gateway, request, response, url);
   }
 
-  async #answerStage(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
-    const { gateway, routes: own = [] } = this.#options;
+  async #answerStage(
+    gateway: Gateway,
+    request: IncomingMessage,
+    response: ServerResponse,
+    url: URL,
+  ): Promise<void> {
+    const { routes: own = [] } = this.#options;
     const routes = [...own, ...gateway.runtime.stages.flatMap(({ stage }) => stage.adminRoutes ?? [])];
     for (const route of routes) {
       const values = valuesOf(route, request.method, url.pathname);
