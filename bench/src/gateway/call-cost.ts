@@ -30,7 +30,7 @@ const limits: Readonly<Record<string, number>> = { "octavo, bare": 60, "octavo, 
 /** How many times the peer's requests per CPU second are wanted. */
 const wanted: Readonly<Record<string, number>> = { Portkey: 4, LiteLLM: 20, "vllm-router": 0.5 };
 /** Of the calls of the others: it needs so much more for each that fewer tell enough. */
-const share = (name: string): number => (name === "LiteLLM" ? 0.1 : 1);
+const share = (name: string): number => (name === "LiteLLM" ? 0.04 : 1);
 
 async function load(contender: Contender, stream: boolean, count: number): Promise<void> {
   const body = sampleBody(stream);
@@ -117,7 +117,12 @@ function rows(name: string, own: Samples, cost: ReadonlyMap<string, Samples>): B
     unit: "µs",
     octavo: median(own[what]),
     ...(what === "call" && atMost !== undefined && { target: { atMost } }),
-    details: { samples: own[what], ratioToMinimal: median(own[what]) / median(least[what]), concurrency },
+    details: {
+      samples: own[what],
+      least: Math.min(...own[what]),
+      ratioToMinimal: median(own[what]) / median(least[what]),
+      concurrency,
+    },
   });
   const bare = cost.get("octavo, bare") ?? own;
   const full = cost.get("octavo, all on") ?? own;
