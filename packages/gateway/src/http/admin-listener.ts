@@ -3,7 +3,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { OctavoError, parseJson } from "@octavo/protocol";
 import { prometheusContentType } from "@octavo/tracing/prometheus";
 import type { GatewayConfig } from "../config/schema.js";
-import type { AdminRoute, MaybePromise } from "../exchange/stage.js";
+import type { MaybePromise } from "../exchange/maybe-promise.js";
+import type { AdminRoute } from "../exchange/stage.js";
 import type { Gateway } from "../operation/gateway.js";
 import { bind, type BoundAddress, sendOwnJson, sendPlainError } from "./gateway-listener.js";
 import { readRequest } from "./read-request.js";

@@ -39,25 +39,37 @@ describe("what a target's work costs", () => {
 
   it("cost_optimised goes where a second's price and the measured seconds make the call cheapest", async () => {
     const usage = { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20 };
-    await using slow = await FakeTarget.start({ kind: "answer", delayMs: 40, usage });
-    await using quick = await FakeTarget.start({ kind: "answer", delayMs: 2, usage });
+    await using slow = await FakeTarget.start({ kind: "answer", usage });
+    await using quick = await FakeTarget.start({ kind: "answer", usage });
     const target = (url: string, second: number) => ({
       provider: "openai-compatible",
       url,
       models: { m: { gpu_second: second } },
     });
-    // a second costs twice as much where a call takes a fraction of the time
+    // a second costs twice as much where a call takes a twentieth of the time
     await using gateway = await startTestGateway({
       targets: { cheap: target(slow.url, 0.001), dear: target(quick.url, 0.002) },
       routes: { all: { models: ["m"], strategy: "cost_optimised", targets: ["cheap", "dear"] } },
     });
     const call = async (): Promise<string | null> =>
       (await gateway.post("/v1/chat/completions", sampleBody)).headers.get("x-octavo-target");
-    for (let calls = 0; calls < 24; calls += 1) await call();
-    assert.ok(slow.calls.length >= 10 && quick.calls.length >= 10, "both were measured");
-    const before = slow.calls.length;
-    for (let calls = 0; calls < 10; calls += 1) assert.equal(await call(), "dear");
-    assert.equal(slow.calls.length, before);
+    const { targets } = gateway.gateway.runtime;
+    const [cheap, dear] = [targets.get("cheap")?.work, targets.get("dear")?.work];
+    const measured = (work: WorkMeter | undefined, calls: number, callMs: number): void => {
+      for (let now = 0; now < calls; now += 1) {
+        work?.begin(now * 10_000);
+        work?.end(now * 10_000 + callMs, 20);
+      }
+    };
+    measured(cheap, 20, 4000);
+    assert.equal(await call(), "dear", "what was not measured is measured first");
+    measured(dear, 20, 200);
+    assert.equal(await call(), "dear");
+    measured(dear, 4000, 20_000);
+    assert.equal(await call(), "cheap");
+    const before = cheap?.msPerToken ?? 0;
+    for (let calls = 0; calls < 10; calls += 1) await call();
+    assert.ok((cheap?.msPerToken ?? 0) < before, "real calls are measured too");
   });
 
   it("is given in one way", () => {
