@@ -9,11 +9,11 @@ import { cpuMicros } from "./call-cost.js";
 import {
   allOn,
   ask,
-  type Contender,
+  type GatewayContender,
   poolOf,
-  sampleBody,
+  passedChat,
   startHelper,
-  startOctavo,
+  startGateway,
   stop,
 } from "./contenders.js";
 
@@ -25,7 +25,7 @@ const loadOfCore = 0.7;
 const openLoopSeconds = 5;
 
 /** What answers, with the same headers: the target itself, or a gateway in front of it. */
-type Way = Pick<Contender, "pool" | "headers">;
+type Way = Pick<GatewayContender, "pool" | "headers">;
 
 function quantile(samples: readonly number[], at: number): number {
   const sorted = Float64Array.from(samples).toSorted();
@@ -36,7 +36,7 @@ function quantile(samples: readonly number[], at: number): number {
 async function openLoop(way: Way, perSecond: number, seed: number): Promise<number[]> {
   const random = new Random(seed);
   const times: number[] = [];
-  const body = sampleBody(false);
+  const body = passedChat(false);
   const running: Promise<void>[] = [];
   const begin = performance.now();
   for (let due = begin; due < begin + openLoopSeconds * 1000;) {
@@ -55,8 +55,8 @@ async function openLoop(way: Way, perSecond: number, seed: number): Promise<numb
 }
 
 /** Calls per second that a whole core of the gateway would take, by its CPU time in this run. */
-async function capacity(contender: Contender): Promise<number> {
-  const body = sampleBody(false);
+async function capacity(contender: GatewayContender): Promise<number> {
+  const body = passedChat(false);
   const run = async (count: number): Promise<void> => {
     let left = count;
     await Promise.all(
@@ -80,7 +80,7 @@ async function chunkDelays({ pool, headers }: Way): Promise<number[]> {
       method: "POST",
       path: "/v1/chat/completions",
       headers: { "content-type": "application/json", ...headers },
-      body: sampleBody(true),
+      body: passedChat(true),
     });
     if (statusCode !== 200) throw new OctavoError("internal_error", `status ${statusCode}`);
     let rest = "";
@@ -121,7 +121,7 @@ function added(name: string, atMost: number, pairs: readonly Pair[], details: ob
 /** What the gateway, with everything on, adds to the 99th percentile of answers at 70 % load and of chunks of 500 streams. */
 export async function addedDelay(rounds: number): Promise<BenchCase[]> {
   const mock = await startHelper("mock-target", streamGapMs, "stamped");
-  const gateway = await startOctavo("octavo, open loop", [mock.port], allOn());
+  const gateway = await startGateway("octavo, open loop", [mock.port], allOn());
   const ways = [poolOf(mock.port, 600), poolOf(gateway.port, 600)].map((pool: Pool): Way => ({
     pool,
     headers: gateway.headers,

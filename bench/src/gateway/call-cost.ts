@@ -5,13 +5,13 @@ import type { BenchCase } from "../support/results.js";
 import {
   allOn,
   ask,
-  concurrency,
-  type Contender,
-  sampleBody,
+  numClients,
+  type GatewayContender,
+  passedChat,
   startHelper,
   startLiteLlm,
   startMinimalProxy,
-  startOctavo,
+  startGateway,
   startPortkey,
   startVllmRouter,
   stop,
@@ -30,19 +30,19 @@ const limits: Readonly<Record<string, number>> = { "octavo, bare": 60, "octavo, 
 /** How many times the peer's requests per CPU second are wanted. */
 const wanted: Readonly<Record<string, number>> = { Portkey: 4, LiteLLM: 20, "vllm-router": 0.5 };
 /** Of the calls of the others: it needs so much more for each that fewer tell enough. */
-const share = (name: string): number => (name === "LiteLLM" ? 0.1 : 1);
+const share = (name: string): number => (name === "LiteLLM" ? 0.04 : 1);
 
-async function load(contender: Contender, stream: boolean, count: number): Promise<void> {
-  const body = sampleBody(stream);
+async function load(contender: GatewayContender, stream: boolean, count: number): Promise<void> {
+  const body = passedChat(stream);
   let left = count;
   const run = async (): Promise<void> => {
     while (left-- > 0) await ask(contender, body);
   };
-  await Promise.all(Array.from({ length: concurrency }, run));
+  await Promise.all(Array.from({ length: numClients }, run));
 }
 
 /** User and system time of a process and of its threads, in microseconds; the kernel counts in hundredths of a second. */
-export function cpuMicros({ process: child }: Contender): number {
+export function cpuMicros({ process: child }: GatewayContender): number {
   const stat = readFileSync(`/proc/${child.pid ?? 0}/stat`, "utf8");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[11]) + Number(fields[12])) * 10_000;
@@ -52,14 +52,14 @@ interface Chunk {
   readonly choices: readonly { readonly delta?: { readonly content?: string } }[];
 }
 
-async function checkAnswers(contender: Contender): Promise<void> {
-  const whole = JSON.parse(await ask(contender, sampleBody(false))) as {
+async function checkAnswers(contender: GatewayContender): Promise<void> {
+  const whole = JSON.parse(await ask(contender, passedChat(false))) as {
     choices: { message: { content: string } }[];
   };
   if (whole.choices[0]?.message.content !== "x".repeat(200))
     throw new OctavoError("internal_error", `${contender.name} gives another answer`);
   if (!contender.streams) return;
-  const text = (await ask(contender, sampleBody(true)))
+  const text = (await ask(contender, passedChat(true)))
     .split("\n")
     .filter((line) => line.startsWith("data: {"))
     .map((line) => (JSON.parse(line.slice(6)) as Chunk).choices[0]?.delta?.content ?? "")
@@ -76,10 +76,10 @@ interface Samples {
 /** CPU time of the gateway process for a call that it passes on and for a stream of 64 chunks, by turns. */
 export async function callCost({ requests, streams, rounds, peers }: CallCostOptions): Promise<BenchCase[]> {
   const mock = await startHelper("mock-target");
-  const contenders: Contender[] = [];
+  const contenders: GatewayContender[] = [];
   try {
-    contenders.push(await startOctavo("octavo, bare", [mock.port], `access_log: "off"\n`));
-    contenders.push(await startOctavo("octavo, all on", [mock.port], allOn()));
+    contenders.push(await startGateway("octavo, bare", [mock.port], `access_log: "off"\n`));
+    contenders.push(await startGateway("octavo, all on", [mock.port], allOn()));
     contenders.push(await startMinimalProxy(mock.port));
     if (peers !== undefined) {
       contenders.push(await startPortkey(peers, mock.port));
@@ -117,7 +117,12 @@ function rows(name: string, own: Samples, cost: ReadonlyMap<string, Samples>): B
     unit: "µs",
     octavo: median(own[what]),
     ...(what === "call" && atMost !== undefined && { target: { atMost } }),
-    details: { samples: own[what], ratioToMinimal: median(own[what]) / median(least[what]), concurrency },
+    details: {
+      samples: own[what],
+      least: Math.min(...own[what]),
+      ratioToMinimal: median(own[what]) / median(least[what]),
+      concurrency: numClients,
+    },
   });
   const bare = cost.get("octavo, bare") ?? own;
   const full = cost.get("octavo, all on") ?? own;

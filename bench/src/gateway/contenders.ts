@@ -9,7 +9,7 @@ import { OctavoError } from "@octavo/protocol";
 import { Pool } from "undici";
 
 /** A gateway or proxy in a process of its own, in front of the same targets as all others. */
-export interface Contender {
+export interface GatewayContender {
   readonly name: string;
   readonly process: ChildProcess;
   readonly port: number;
@@ -20,13 +20,13 @@ export interface Contender {
 }
 
 /** Connections of the client: calls that are under way at the same time. */
-export const concurrency = 32;
+export const numClients = 32;
 export const folder = mkdtempSync(join(tmpdir(), "octavo-bench-gateway-"));
 
 const octavoMain = fileURLToPath(new URL("../../../packages/cli/dist/main.js", import.meta.url));
 const key = "bench-key-of-a-client-0123456789";
 
-export async function freePort(): Promise<number> {
+async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
@@ -34,7 +34,7 @@ export async function freePort(): Promise<number> {
   return typeof address === "object" && address !== null ? address.port : 0;
 }
 
-export function poolOf(port: number, connections = concurrency): Pool {
+export function poolOf(port: number, connections = numClients): Pool {
   return new Pool(`http://127.0.0.1:${port}`, { connections });
 }
 
@@ -64,11 +64,11 @@ export async function startHelper(name: string, ...args: readonly (string | numb
 }
 
 /** `sections` is the rest of gateway.yaml behind its targets. */
-export async function startOctavo(
+export async function startGateway(
   name: string,
   targetPorts: readonly number[],
   sections: string,
-): Promise<Contender> {
+): Promise<GatewayContender> {
   const port = await freePort();
   const path = join(folder, `${name.replaceAll(/\W/g, "-")}-${port}.yaml`);
   const targets = targetPorts.map(
@@ -102,13 +102,13 @@ guardrails:
 `;
 }
 
-export async function startMinimalProxy(targetPort: number): Promise<Contender> {
+export async function startMinimalProxy(targetPort: number): Promise<GatewayContender> {
   const { process: child, port } = await startHelper("minimal-proxy", targetPort);
   return { name: "minimal proxy", process: child, port, pool: poolOf(port), headers: {}, streams: true };
 }
 
 /** Portkey's gateway (npm). 1.15 answers streamed calls with 500 on Node: it appends to the headers of fetch's own answer. */
-export async function startPortkey(peers: string, targetPort: number): Promise<Contender> {
+export async function startPortkey(peers: string, targetPort: number): Promise<GatewayContender> {
   const main = peerFile(peers, "portkey/node_modules/@portkey-ai/gateway/build/start-server.js");
   const port = await freePort();
   const child = start(process.execPath, [main, `--port=${port}`, "--headless"]);
@@ -127,7 +127,7 @@ export async function startPortkey(peers: string, targetPort: number): Promise<C
 }
 
 /** LiteLLM's proxy (PyPI), one worker, without a database and without keys. */
-export async function startLiteLlm(peers: string, targetPort: number): Promise<Contender> {
+export async function startLiteLlm(peers: string, targetPort: number): Promise<GatewayContender> {
   const main = peerFile(peers, "litellm/bin/litellm");
   const port = await freePort();
   const path = join(folder, "litellm.yaml");
@@ -152,7 +152,7 @@ export async function startVllmRouter(
   targetPorts: readonly number[],
   policy: "round_robin" | "cache_aware",
   settings: readonly string[] = [],
-): Promise<Contender> {
+): Promise<GatewayContender> {
   const main = peerFile(peers, "vllm-router/bin/vllm-router");
   const [port, metricsPort] = [await freePort(), await freePort()];
   const urls = targetPorts.map((targetPort) => `http://127.0.0.1:${targetPort}`);
@@ -171,11 +171,11 @@ function peerFile(peers: string, path: string): string {
 }
 
 /** Nobody reads what a peer prints; it takes calls once it answers one. */
-async function ready(contender: Contender): Promise<Contender> {
+async function ready(contender: GatewayContender): Promise<GatewayContender> {
   contender.process.stdout?.resume();
   for (let waited = 0; waited < 600; waited += 1) {
     if (
-      await ask(contender, sampleBody(false)).then(
+      await ask(contender, passedChat(false)).then(
         () => true,
         () => false,
       )
@@ -192,13 +192,13 @@ const messages = [
   { role: "user", content: "What is the capital of France, and how many people live there? ".repeat(4) },
 ];
 
-export function sampleBody(stream: boolean): string {
+export function passedChat(stream: boolean): string {
   return JSON.stringify({ model: "mock", messages, max_tokens: 64, ...(stream && { stream: true }) });
 }
 
 /** The answer's text. Throws for any status but 200. */
 export async function ask(
-  { pool, headers }: Pick<Contender, "pool" | "headers">,
+  { pool, headers }: Pick<GatewayContender, "pool" | "headers">,
   body: string,
 ): Promise<string> {
   const { statusCode, body: answer } = await pool.request({
@@ -213,7 +213,7 @@ export async function ask(
   return text;
 }
 
-export async function stop({ process: child, pool }: Contender): Promise<void> {
+export async function stop({ process: child, pool }: GatewayContender): Promise<void> {
   await pool.destroy();
   child.kill("SIGTERM");
 }

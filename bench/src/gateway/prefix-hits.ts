@@ -5,7 +5,7 @@ import { OctavoError } from "@octavo/protocol";
 import { Random } from "@octavo/statistics";
 import { median } from "../support/median.js";
 import type { BenchCase } from "../support/results.js";
-import { ask, type Contender, poolOf, startOctavo, startVllmRouter, stop } from "./contenders.js";
+import { ask, type GatewayContender, poolOf, startGateway, startVllmRouter, stop } from "./contenders.js";
 
 const numReplicas = 4;
 const numSessions = 192;
@@ -118,7 +118,7 @@ interface Measured {
 /** Conversations over four system prompts through a contender. */
 async function measure(
   seed: number,
-  begin: (ports: readonly number[]) => Promise<Contender>,
+  begin: (ports: readonly number[]) => Promise<GatewayContender>,
 ): Promise<Measured> {
   const replicas = Array.from({ length: numReplicas }, () => new Replica());
   const ports = await Promise.all(replicas.map((replica) => replica.listen()));
@@ -171,7 +171,7 @@ export async function prefixHits({
 }): Promise<BenchCase[]> {
   const tokenizer = fileURLToPath(new URL("../../../models/octavo-mini", import.meta.url));
   const octavo = (strategy: string) => (ports: readonly number[]) =>
-    startOctavo(
+    startGateway(
       `octavo, ${strategy}`,
       ports,
       `access_log: "off"
@@ -179,7 +179,7 @@ routes:
   all: { models: [mock], strategy: ${strategy}, targets: [${ports.map((_, index) => `mock-${index}`).join(", ")}], prefix: { tokenizer: "${tokenizer}" } }
 `,
     );
-  const contenders = new Map<string, (ports: readonly number[]) => Promise<Contender>>([
+  const contenders = new Map<string, (ports: readonly number[]) => Promise<GatewayContender>>([
     ["octavo, prefix_aware", octavo("prefix_aware")],
     ["octavo, round_robin", octavo("round_robin")],
   ]);

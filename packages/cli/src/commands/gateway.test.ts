@@ -240,6 +240,24 @@ routes:
     await heard(/worker \d: http/g, 2);
     const models = await (await fetch(`http://127.0.0.1:${port}/v1/models`)).text();
     assert.match(models, /"id":"octavo-mini"/);
+    const [, metricsUrl = ""] = /metrics of all workers at (\S+)/.exec(said) ?? [];
+    const numCounted = async (): Promise<number> => {
+      const headers = { authorization: "Bearer 0123456789abcdef" };
+      const text = await (await fetch(metricsUrl, { headers })).text();
+      return [...text.matchAll(/^octavo_gateway_requests_total\{.*\} (\d+)$/gm)].reduce(
+        (sum, [, count]) => sum + Number(count),
+        0,
+      );
+    };
+    assert.equal((await fetch(metricsUrl)).status, 401);
+    for (let call = 0; call < 8; call += 1)
+      // on a connection of its own, so that both workers have some
+      await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
+        method: "POST",
+        headers: { "content-type": "application/json", connection: "close" },
+        body: JSON.stringify({ model: "no-such-model", messages: [] }),
+      });
+    while ((await numCounted()) < 8) await new Promise((resolve) => setTimeout(resolve, 20));
     started.child.kill("SIGHUP");
     await heard(/worker \d: configuration reloaded/g, 2);
     const [worker = ""] = (
@@ -247,6 +265,7 @@ routes:
     ).split(" ");
     process.kill(Number(worker), "SIGKILL");
     await heard(/worker \d: http/g, 3);
+    assert.equal(await numCounted(), 8, "what the worker counted that was killed is not lost");
     assert.equal((await fetch(`http://127.0.0.1:${port}/health`)).status, 200);
     started.child.kill("SIGTERM");
     assert.equal((await started.ended).code, 0, said);

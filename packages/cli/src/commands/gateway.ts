@@ -86,7 +86,7 @@ async function runGateway(gateway: RunningGateway, worker: number | undefined): 
       process.on("SIGHUP", reload);
     } else {
       for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"]) process.on(signal, () => undefined);
-      onWorkerOrder({ reload, stop });
+      onWorkerOrder({ reload, stop, metrics: () => gateway.metrics() });
     }
   });
   process.stdout.write(
@@ -96,8 +96,12 @@ async function runGateway(gateway: RunningGateway, worker: number | undefined): 
   if (worker !== undefined) process.exit(0);
 }
 
-async function superviseWorkers(count: number, { drain_timeout }: GatewayConfig): Promise<void> {
+async function superviseWorkers(count: number, { drain_timeout, admin }: GatewayConfig): Promise<void> {
   const workers = new GatewayWorkers(count, tell);
+  if (admin !== undefined)
+    process.stdout.write(
+      `octavo gateway: metrics of all workers at ${await workers.serveMetrics(admin)}/metrics\n`,
+    );
   process.on("SIGHUP", () => workers.reload());
   await new Promise<void>((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"]) process.once(signal, () => resolve());

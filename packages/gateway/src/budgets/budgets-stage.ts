@@ -1,14 +1,8 @@
 import { type JsonFields, OctavoError } from "@octavo/protocol";
 import type { z } from "zod";
 import type { Exchange } from "../exchange/exchange.js";
-import type {
-  AdminRoute,
-  MaybePromise,
-  Stage,
-  StageContext,
-  StageDefinition,
-  StageHooks,
-} from "../exchange/stage.js";
+import type { MaybePromise } from "../exchange/maybe-promise.js";
+import type { AdminRoute, Stage, StageContext, StageDefinition, StageHooks } from "../exchange/stage.js";
 import { subjectsOf } from "../limits/scope.js";
 import { type BudgetConfig, budgetsSchema } from "./budget-config.js";
 import { type Period, periodAt } from "./budget-period.js";

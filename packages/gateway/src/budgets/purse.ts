@@ -1,4 +1,4 @@
-import type { MaybePromise } from "../exchange/stage.js";
+import type { MaybePromise } from "../exchange/maybe-promise.js";
 import type { SharedStore, SpendingWindow } from "../store/shared-store.js";
 
 /**

@@ -7,14 +7,22 @@ import { providerNames } from "../targets/providers.js";
 import { byteSize, configName, dollars, httpUrl, timeSpan } from "./fields.js";
 import { condition } from "./condition.js";
 
-const modelRow = z.strictObject({
-  /** The target's own name for it; the key where it is left out. */
-  name: z.string().min(1).max(256).optional(),
-  /** Dollars per million tokens; without them the model costs nothing. */
-  input: dollars.optional(),
-  cached_input: dollars.optional(),
-  output: dollars.optional(),
-});
+const modelRow = z
+  .strictObject({
+    /** The target's own name for it; the key where it is left out. */
+    name: z.string().min(1).max(256).optional(),
+    /** Dollars per million tokens; without them the model costs nothing. */
+    input: dollars.optional(),
+    cached_input: dollars.optional(),
+    output: dollars.optional(),
+    /** Dollars for a second of the target's work, for `cost_optimised`; the gateway measures how many seconds a token takes. */
+    gpu_second: dollars.optional(),
+  })
+  .refine(
+    ({ gpu_second, input, cached_input, output }) =>
+      gpu_second === undefined || (input ?? cached_input ?? output) === undefined,
+    "gpu_second stands instead of input, cached_input and output",
+  );
 
 const target = z.strictObject({
   provider: z.enum(providerNames),

@@ -3,9 +3,7 @@ import type { z } from "zod";
 import type { Exchange, ModelPrice, Operation, PlannedAttempt } from "./exchange.js";
 import type { SharedStore } from "../store/shared-store.js";
 import type { LedgerUsage } from "./ledger-entry.js";
-
-/** Hooks answer at once where they can: a promise costs a call more than most checks do. */
-export type MaybePromise<Value> = Value | Promise<Value>;
+import type { MaybePromise } from "./maybe-promise.js";
 
 /**
  * One concern of the pipeline: keys, limits, budgets, guardrails, cache, rollouts, cascade. Stages run in the order of

@@ -3,13 +3,17 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { OctavoError, parseJson } from "@octavo/protocol";
 import { prometheusContentType } from "@octavo/tracing/prometheus";
 import type { GatewayConfig } from "../config/schema.js";
+import type { MaybePromise } from "../exchange/maybe-promise.js";
 import type { AdminRoute } from "../exchange/stage.js";
 import type { Gateway } from "../operation/gateway.js";
 import { bind, type BoundAddress, sendOwnJson, sendPlainError } from "./gateway-listener.js";
 import { readRequest } from "./read-request.js";
 
 export interface AdminListenerOptions {
-  readonly gateway: Gateway;
+  /** Undefined in the first process of several, which has metrics alone. */
+  readonly gateway: Gateway | undefined;
+  /** Other metrics than the gateway's own. */
+  readonly metrics?: () => MaybePromise<string>;
   readonly admin: NonNullable<GatewayConfig["admin"]>;
   /** Reads the configuration again; rejects where it is refused. */
   readonly reload: () => Promise<void>;
@@ -18,6 +22,8 @@ export interface AdminListenerOptions {
 }
 
 const maxBodyBytes = 1024 * 1024;
+/** Paths are all that counts of admin URLs. */
+const origin = "http://admin";
 
 /** The operator's port, behind a key of its own: metrics, state of targets, reload, and what stages add. */
 export class AdminListener {
@@ -47,22 +53,34 @@ export class AdminListener {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const url = new URL(request.url ?? "/", "http://admin");
     this.#checkKey(request, response);
-    const { gateway, reload } = this.#options;
+    const url = URL.canParse(request.url ?? "/", origin) ? new URL(request.url ?? "/", origin) : undefined;
+    if (url === undefined) throw new OctavoError("invalid_request", "The path is not one of a URL.");
+    const { gateway, metrics, reload } = this.#options;
     const at = `${request.method ?? ""} ${url.pathname}`;
     if (at === "GET /metrics") {
+      const text = (await metrics?.()) ?? gateway?.metrics.registry.expose();
       response.writeHead(200, { "content-type": prometheusContentType });
-      response.end(gateway.metrics.registry.expose());
-    } else if (at === "GET /admin/targets") sendOwnJson(response, 200, { targets: targetStates(gateway) });
+      response.end(text);
+    } else if (gateway === undefined)
+      throw new OctavoError(
+        "not_found",
+        "Here are the metrics of all workers; each worker has its own admin port.",
+      );
+    else if (at === "GET /admin/targets") sendOwnJson(response, 200, { targets: targetStates(gateway) });
     else if (at === "POST /admin/reload") {
       await reload();
       sendOwnJson(response, 200, { status: "reloaded" });
-    } else await this.#answerStage(request, response, url);
+    } else await this.#answerStage(gateway, request, response, url);
   }
 
-  async #answerStage(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
-    const { gateway, routes: own = [] } = this.#options;
+  async #answerStage(
+    gateway: Gateway,
+    request: IncomingMessage,
+    response: ServerResponse,
+    url: URL,
+  ): Promise<void> {
+    const { routes: own = [] } = this.#options;
     const routes = [...own, ...gateway.runtime.stages.flatMap(({ stage }) => stage.adminRoutes ?? [])];
     for (const route of routes) {
       const values = valuesOf(route, request.method, url.pathname);
@@ -111,10 +129,18 @@ function valuesOf(
   if (wanted.length !== given.length) return undefined;
   const values: string[] = [];
   for (const [at, part] of wanted.entries()) {
-    if (part === "*") values.push(decodeURIComponent(given[at] ?? ""));
+    if (part === "*") values.push(decoded(given[at] ?? ""));
     else if (part !== given[at]) return undefined;
   }
   return values;
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch (cause) {
+    throw new OctavoError("invalid_request", "The path is not percent-encoded UTF-8.", { cause });
+  }
 }
 
 function targetStates(gateway: Gateway): readonly object[] {

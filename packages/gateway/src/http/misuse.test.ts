@@ -138,6 +138,30 @@ describe("bad input to the gateway", () => {
     assert.match(answer, /^HTTP\/1\.1 408 [\s\S]*request_timeout/);
   });
 
+  it("a body that two readers would read differently reaches no target where a stage judged it", async () => {
+    await using judged = await startTestGateway({
+      targets: { one: { provider: "ollama", url: target.url, models: ["m"], probe: { path: "off" } } },
+      rate_limits: { max_tokens: 10 },
+      guardrails: { rules: [{ name: "words", check: "blocklist", words: ["forbidden"], action: "block" }] },
+    });
+    const seen = target.calls.length;
+    const messages = (content: string): string => `[{"role":"user","content":"${content}"}]`;
+    for (const text of [
+      `{"model":"m","messages":${messages("forbidden")},"messages":${messages("hello")}}`,
+      `{"model":"m","messages":[{"role":"user","content":"forbidden","content":"hello"}]}`,
+      `{"model":"m","messages":${messages("hello")},"Messages":${messages("forbidden")}}`,
+      `{"model":"m","messages":${messages("hello")},"max_tokens":100000,"max_token\\u0073":9}`,
+      `{"model":"m","messages":${messages("hello")},"MAX_TOKENS":100000}`,
+    ])
+      assert.equal((await refused(judged.post(path, text)))[0], 400, text);
+    assert.equal(target.calls.length, seen);
+    const [status, code] = await refused(
+      judged.post(path, `{"model":"m","messages":${messages("forbidden")}}`),
+    );
+    assert.deepEqual([status, code], [400, "guardrail_blocked"]);
+    assert.equal((await judged.post(path, `{"model":"m","messages":${messages("hello")}}`)).status, 200);
+  });
+
   it("a target's address is never the request's to choose", async () => {
     await using other = await FakeTarget.start();
     const response = await gateway.post(
@@ -219,6 +243,16 @@ describe("bad input to the gateway", () => {
       assert.equal(reloads, 1);
       assert.equal((await fetch(`${url}/admin/none`, { headers: { authorization } })).status, 404);
       assert.equal((await fetch(gateway.url + "/metrics")).status, 404, "not on the public port");
+      for (const odd of ["//", "/admin/%zz", "/admin/keys/%ff", "*", "http://[/", "/admin/../metrics"]) {
+        const head = (method: string, headers: string): string =>
+          `${method} ${odd} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${headers}\r\n`;
+        assert.match(await raw(url, head("GET", "")), /^HTTP\/1\.1 (?:400|401) /, odd);
+        assert.match(
+          await raw(url, head("DELETE", `authorization: ${authorization}\r\n`)),
+          /^HTTP\/1\.1 4\d\d /,
+          odd,
+        );
+      }
     } finally {
       await admin.close();
     }

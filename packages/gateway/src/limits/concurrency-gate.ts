@@ -1,4 +1,4 @@
-import type { MaybePromise } from "../exchange/stage.js";
+import type { MaybePromise } from "../exchange/maybe-promise.js";
 import type { SharedStore, SlotPool } from "../store/shared-store.js";
 
 /** Others may use an instance's places this long after it was last heard of. */

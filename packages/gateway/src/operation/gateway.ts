@@ -6,6 +6,7 @@ import { OctavoError } from "@octavo/protocol";
 import { childContext, parseTraceContext } from "@octavo/tracing";
 import type { GatewayConfig } from "../config/schema.js";
 import type { Operation } from "../exchange/exchange.js";
+import { requireUnambiguous } from "../exchange/ambiguous-names.js";
 import { LiveExchange } from "../exchange/live-exchange.js";
 import { OpenList } from "../exchange/open-list.js";
 import { RequestBody } from "../exchange/request-body.js";
@@ -166,6 +167,8 @@ export class Gateway {
       if (this.#isDraining)
         throw new OctavoError("shutting_down", "the gateway is shutting down", { retryAfterSeconds: 1 });
       exchange.body = new RequestBody(await readRequest(request, response, config.limits.max_body));
+      // what is judged must be what the target reads
+      if (runtime.stages.length > 0) requireUnambiguous(exchange.body.bytes, exchange.body.fields);
       this.#describe(exchange, runtime);
       answer = await runCall(
         exchange,

@@ -8,6 +8,7 @@ import type { Stage, StageContext, StageHooks } from "../exchange/stage.js";
 import { stageDefinitions } from "../stages.js";
 import { LiveTarget } from "../targets/live-target.js";
 import { HealthProbes } from "../targets/health-probe.js";
+import { SharedBreakers } from "../targets/shared-breakers.js";
 import { AttemptBudget } from "../relay/attempt-budget.js";
 import { type LiveRoute, TargetRouter } from "../routing/router.js";
 import { PrefixRouting } from "../routing/prefix-routing.js";
@@ -34,6 +35,7 @@ export class GatewayRuntime {
   readonly stages: readonly NamedStage[];
   readonly prefixes: PrefixRouting;
   readonly #probes: HealthProbes;
+  readonly #breakers: SharedBreakers;
   readonly #budgets = new Map<string, RouteBudgets>();
   #numOpen = 0;
   #isRetired = false;
@@ -52,6 +54,7 @@ export class GatewayRuntime {
     this.stages = stages;
     this.prefixes = prefixes;
     this.router = new TargetRouter(config, { targets, pools }, defaultRoute);
+    this.#breakers = new SharedBreakers(targets.values(), context.store, context.nowMs);
     this.#probes = new HealthProbes(targets.values(), (target, isOk) => {
       if (!isOk) prefixes.forget(target.name);
       context.log(isOk ? "info" : "warn", isOk ? "target_healthy" : "target_unhealthy", {
@@ -114,6 +117,7 @@ export class GatewayRuntime {
   async retire(successor: GatewayRuntime | undefined): Promise<void> {
     this.#isRetired = true;
     this.#probes.close();
+    this.#breakers.close();
     if (this.#numOpen > 0)
       await new Promise<void>((resolve) => {
         this.#onClosed = resolve;

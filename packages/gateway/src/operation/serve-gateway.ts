@@ -18,6 +18,8 @@ export interface RunningGateway {
   readonly url: string;
   readonly adminUrl: string | undefined;
   readonly drainTimeoutMs: number;
+  /** In Prometheus' text format. */
+  metrics(): string;
   /** Reads the file again. Rejects, and goes on as before, where it is refused. */
   reload(): Promise<void>;
   /** Takes no new calls, waits for those under way, closes. */
@@ -62,6 +64,7 @@ export async function serveGateway(options: ServeGatewayOptions): Promise<Runnin
       url,
       adminUrl: bound?.url,
       drainTimeoutMs: config.drain_timeout,
+      metrics: () => gateway.metrics.registry.expose(),
       reload,
       async stop() {
         await gateway.drain(config.drain_timeout);

@@ -92,6 +92,7 @@ export class TargetAttempt implements DrainableCall, UpstreamListener {
     sent.push(...options.traceHeaders);
     target.begin(this);
     target.breaker.begin(options.nowMs());
+    target.work.begin(options.nowMs());
     this.#upstream = new UpstreamCall(
       target,
       {
@@ -327,7 +328,12 @@ export class TargetAttempt implements DrainableCall, UpstreamListener {
     const { record, target } = this;
     record.outcome = outcome;
     record.endedMs = this.#options.clock.elapsedMs();
-    if (record.usage !== undefined) record.costUsd = dollarsOf(target.priceOf(this.model), record.usage);
+    const { usage } = record;
+    if (usage !== undefined) record.costUsd = dollarsOf(target.priceOf(this.model), usage);
+    target.work.end(
+      this.#options.nowMs(),
+      usage === undefined ? 0 : usage.promptTokens - usage.cachedTokens + usage.completionTokens,
+    );
     target.end(this);
   }
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { asObjects, asRecord, OctavoError } from "@octavo/protocol";
 import type { PlannedAttempt } from "../exchange/exchange.js";
-import type { MaybePromise } from "../exchange/stage.js";
+import type { MaybePromise } from "../exchange/maybe-promise.js";
 import type { AttemptReason } from "../exchange/ledger-entry.js";
 import type { TargetAttempt, AttemptStart } from "./attempt.js";
 import type { AttemptBudget } from "./attempt-budget.js";

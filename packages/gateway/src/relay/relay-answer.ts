@@ -1,6 +1,7 @@
 import { OctavoError } from "@octavo/protocol";
 import type { LiveExchange } from "../exchange/live-exchange.js";
-import type { LocalAnswer, MaybePromise, StageHooks, WholeAnswer } from "../exchange/stage.js";
+import type { MaybePromise } from "../exchange/maybe-promise.js";
+import type { LocalAnswer, StageHooks, WholeAnswer } from "../exchange/stage.js";
 import { answerChunks, AnswerAssembler } from "./answer-assembler.js";
 import type { TargetAttempt } from "./attempt.js";
 import type { Continuation } from "./continuation.js";

@@ -2,7 +2,7 @@ import { OctavoError } from "@octavo/protocol";
 import { hashLanes, prefixBlockHashes } from "@octavo/text/prefix-hash/prefix-hash";
 import type { GatewayConfig } from "../config/schema.js";
 import type { Exchange } from "../exchange/exchange.js";
-import type { MaybePromise } from "../exchange/stage.js";
+import type { MaybePromise } from "../exchange/maybe-promise.js";
 import { PrefixIndex, type PromptBlocks } from "./prefix-index.js";
 import { openPromptTokenizer, type PromptTokenizer } from "./prompt-tokenizer.js";
 

@@ -271,7 +271,7 @@ function statesOf(
         outstandingTokens: live.outstandingTokens,
         firstByteMs:
           route.config.strategy === "least_latency" ? live.firstByte.quantile(quantile) : undefined,
-        price: live.priceOf(model),
+        price: live.expectedPriceOf(model),
         cachedTokens: prefix?.index.predict(live.name, prefix.hashes, prefix.numTokens),
       },
     ];

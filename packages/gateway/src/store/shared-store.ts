@@ -1,5 +1,5 @@
 import { OctavoError } from "@octavo/protocol";
-import type { MaybePromise } from "../exchange/stage.js";
+import type { MaybePromise } from "../exchange/maybe-promise.js";
 
 /** What may be taken in a stretch of time, such as the nanodollars of a month. Amounts are whole numbers below 2^53. */
 export interface SpendingWindow {

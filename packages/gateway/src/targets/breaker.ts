@@ -26,9 +26,22 @@ export class Breaker {
   readonly #calls = new Float64Array(numSlices);
   readonly #failed = new Float64Array(numSlices);
   #slice = 0;
+  /** Told when it opens by a failure, and when its probe closes it (undefined). */
+  onChange: ((openedAtMs: number | undefined) => void) | undefined;
 
   constructor(options: BreakerOptions) {
     this.#options = options;
+  }
+
+  get openForMs(): number {
+    return this.#options.openForMs;
+  }
+
+  /** As another instance found the target: in trouble as of this moment, or well again. Nobody is told of it. */
+  follow(openedAtMs: number | undefined): void {
+    if (this.#isProbing) return;
+    if (openedAtMs !== undefined) this.#openedAtMs = openedAtMs;
+    else if (this.#openedAtMs !== undefined) this.#close();
   }
 
   state(nowMs: number): BreakerState {
@@ -51,7 +64,9 @@ export class Breaker {
   succeed(nowMs: number): void {
     this.#count(nowMs, 0);
     this.#failuresInARow = 0;
-    if (this.#isProbing) this.#close();
+    if (!this.#isProbing) return;
+    this.#close();
+    this.onChange?.(undefined);
   }
 
   /** Returns true where this failure opened it. */
@@ -61,6 +76,7 @@ export class Breaker {
     if (this.#isProbing || (this.#openedAtMs === undefined && this.#isTooMuch())) {
       this.#isProbing = false;
       this.#openedAtMs = nowMs;
+      this.onChange?.(nowMs);
       return true;
     }
     return false;
@@ -74,6 +90,7 @@ export class Breaker {
   #close(): void {
     this.#openedAtMs = undefined;
     this.#isProbing = false;
+    this.#failuresInARow = 0;
     this.#calls.fill(0);
     this.#failed.fill(0);
   }

@@ -11,6 +11,7 @@ import { Breaker } from "./breaker.js";
 import { LatencyWindow } from "./latency-window.js";
 import { type ProviderRow, providers } from "./providers.js";
 import { parseAwsKey, signAws } from "./sigv4.js";
+import { WorkMeter } from "./work-meter.js";
 
 /** A call of a target that is under way. */
 export interface DrainableCall extends ListMember {
@@ -31,6 +32,7 @@ export class LiveTarget {
   readonly breaker: Breaker;
   /** To the first byte of an answer's content. */
   readonly firstByte = new LatencyWindow();
+  readonly work = new WorkMeter();
   outstanding = 0;
   /** Tokens that calls under way may still have to compute: prompts less what is cached, and as much output as they may ask for. */
   outstandingTokens = 0;
@@ -118,6 +120,16 @@ export class LiveTarget {
 
   priceOf(model: string): ModelPrice | undefined {
     return this.#prices.get(model);
+  }
+
+  /** By which targets are compared: as configured, or a second's price at the measured speed. Undefined where neither is known. */
+  expectedPriceOf(model: string): ModelPrice | undefined {
+    const { gpu_second: perSecond } = this.config.models[model] ?? {};
+    const { msPerToken } = this.work;
+    if (perSecond === undefined) return this.priceOf(model);
+    // dollars per million tokens
+    const price = perSecond * (msPerToken ?? 0) * 1000;
+    return { input: price, cachedInput: 0, output: price };
   }
 
   /** Names and values in turn, as undici takes them at the least cost. */
