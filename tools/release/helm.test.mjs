@@ -93,7 +93,7 @@ test("what the charts render is valid, with everything on and with nothing", { s
     await check(objects);
   }
   const { objects } = render("octavo", { ...full, ...keda });
-  const kinds = objects.map(({ kind }) => kind).toSorted();
+  const kinds = objects.map(({ kind }) => kind).toSorted((one, other) => one.localeCompare(other));
   assert.equal(
     kinds.join(),
     "Deployment,NetworkPolicy,PersistentVolumeClaim,PodDisruptionBudget,ScaledObject,Service,ServiceMonitor",

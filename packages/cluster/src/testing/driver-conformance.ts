@@ -5,8 +5,8 @@ import type { ObservedReplica, ReplicaDriver, ReplicaSpec } from "../drivers/rep
 
 export interface DriverUnderTest extends AsyncDisposable {
   readonly driver: ReplicaDriver;
-  /** A specification of the same deployment; another version replaces its replicas. */
-  spec(version: string): ReplicaSpec;
+  /** A specification of the same deployment; another version replaces its replicas. Those of `broken` end at their start. */
+  spec(version: string, kind?: "broken"): ReplicaSpec;
   /** Makes a replica die as a machine's failure would. */
   kill(replica: ObservedReplica): Promise<void>;
   /** How often the driver is asked. */
@@ -77,6 +77,18 @@ export function testDriverConformance(name: string, open: () => Promise<DriverUn
       }
       assert.ok(fewest >= 2, `there were ${fewest} ready replicas during the update`);
       await settle(two, 2);
+
+      // replicas that end at their start, again and again, and replicas that are not like the others: the version before serves on
+      for (const bad of [under.spec("three", "broken"), under.spec("four")]) {
+        for (let turns = 0; turns < 25; turns += 1) {
+          await turn(bad, 2);
+          for (const { id, version } of ready) if (version === "four") rejected.set(id, "differs");
+          const served = ready.filter(({ version }) => version === "two").length;
+          assert.ok(served >= 2, `${served} replicas serve on beside version ${bad.version}`);
+        }
+        await settle(two, 2);
+        rejected.clear();
+      }
 
       const before = ready.map(({ id }) => id);
       await settle(two, 1);

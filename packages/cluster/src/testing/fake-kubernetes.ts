@@ -248,7 +248,8 @@ export class FakeKubernetes {
     child.once("exit", () => {
       this.#pods.delete(name);
       this.#publish();
-      setTimeout(() => this.#reconcile(), 20);
+      // as the kubelet does with containers that end again and again
+      setTimeout(() => this.#reconcile(), pod.isReady || pod.isTerminating ? 20 : 300);
     });
     this.#publish();
   }

@@ -47,7 +47,8 @@ describe("Kubernetes", { skip }, () => {
     return {
       driver,
       periodMs: 20,
-      spec: (version) => fakeSpec({ version }),
+      spec: (version, kind) =>
+        fakeSpec({ version, engineArgs: kind === "broken" ? ["--fault", "exit"] : [] }),
       async kill({ id }) {
         fake.kill(id);
         await until(async () => (await driver.observe("fake")).every((one) => one.id !== id));

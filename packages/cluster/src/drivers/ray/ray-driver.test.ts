@@ -52,7 +52,7 @@ describe("Ray Serve with two raylets", { skip }, () => {
     return {
       driver,
       periodMs: 100,
-      spec: specOf,
+      spec: (version, kind) => specOf(version, { engineArgs: kind === "broken" ? ["--fault", "exit"] : [] }),
       async kill({ id }) {
         const pid = driver.pidOf(id);
         assert.ok(pid);
