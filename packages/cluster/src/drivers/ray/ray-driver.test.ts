@@ -108,6 +108,21 @@ describe("Ray Serve with two raylets", { skip }, () => {
     assert.deepEqual(await driver.observe("fake"), []);
   });
 
+  it("what Ray gives up on is said in the replica's own words", async () => {
+    const said: string[] = [];
+    const driver = open(said);
+    const spec = specOf("broken", { engineArgs: ["--fault", "exit"] });
+    await until(async () => {
+      await driver.apply({ spec, count: 1, ready: new Set(), rejected: new Map() });
+      return said.length > 0;
+    });
+    assert.match(
+      said[0] ?? "",
+      /^octavo-fake-broken: fake-\w+ ended with 3: there is no such model.*; it is started over in 5 s$/,
+    );
+    await driver.close();
+  });
+
   it("says before a start what Ray's nodes cannot give", async () => {
     const driver = open();
     assert.deepEqual(await driver.problems([specOf("one")]), []);
