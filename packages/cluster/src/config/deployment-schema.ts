@@ -125,6 +125,8 @@ const kubernetesDriver = z.strictObject({
   context: z.string().min(1).optional(),
   /** Names of a deployment's Deployment and Service, which are the same, where they are not its own name. */
   objects: z.record(z.string(), z.string().min(1)).default({}),
+  /** In an update, how long a pod is ready before it replaces another: enough to find out whether it is like the others. */
+  min_ready_seconds: z.int().min(1).default(10),
   poll_interval_s: z.number().gt(0).default(1),
 });
 

@@ -56,6 +56,35 @@ describe("cluster.yaml", () => {
     assert.equal(load("    num_replicas: auto\n").deployments[0]?.autoscaling.max_replicas, 100);
   });
 
+  it("names a driver by its kind alone, or with its settings", () => {
+    assert.deepEqual(load("").driver, { kind: "local", log: "stderr" });
+    assert.equal(load("", "driver: local\n").driver.kind, "local");
+    assert.deepEqual(load("", "driver: ray\n").driver, {
+      kind: "ray",
+      dashboard: "http://127.0.0.1:8265",
+      http_port: 8000,
+      command: ["octavo"],
+      poll_interval_s: 0.5,
+    });
+    assert.deepEqual(load("", "driver: { kind: kubernetes, namespace: llm }\n").driver, {
+      kind: "kubernetes",
+      namespace: "llm",
+      objects: {},
+      min_ready_seconds: 10,
+      poll_interval_s: 1,
+    });
+    for (const wrong of [
+      "nomad",
+      "{ kind: ray, dashboard: ray://head:10001 }",
+      "{ kind: ray, command: [] }",
+      "{ kind: kubernetes, cores: 0-3 }",
+    ])
+      assert.throws(() => load("", `driver: ${wrong}\n`), {
+        code: "invalid_option",
+        message: /^cluster\.yaml:2:/,
+      });
+  });
+
   it("makes flags of engine_kwargs and a route of each deployment", () => {
     const config = load(
       "    engine_kwargs: { max_model_len: 512, enable_prefix_caching: false }\n",

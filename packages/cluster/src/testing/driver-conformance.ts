@@ -5,10 +5,12 @@ import type { ObservedReplica, ReplicaDriver, ReplicaSpec } from "../drivers/rep
 
 export interface DriverUnderTest extends AsyncDisposable {
   readonly driver: ReplicaDriver;
-  /** A specification of the same deployment; another version replaces its replicas. */
-  spec(version: string): ReplicaSpec;
+  /** A specification of the same deployment; another version replaces its replicas. Those of `broken` end at their start. */
+  spec(version: string, kind?: "broken"): ReplicaSpec;
   /** Makes a replica die as a machine's failure would. */
   kill(replica: ObservedReplica): Promise<void>;
+  /** Waits until what runs replicas counts those that answer as available, where it takes a while. */
+  rest?(): Promise<void>;
   /** How often the driver is asked. */
   readonly periodMs: number;
 }
@@ -34,7 +36,9 @@ export function testDriverConformance(name: string, open: () => Promise<DriverUn
               state === "running" && url !== undefined && !rejected.has(id) && (await isHealthy(url, 2000)),
           ),
         );
-        ready = observed.filter((_, at) => healthy[at]);
+        for (const { id, version } of observed.filter((_, at) => healthy[at]))
+          if (version === "differs") rejected.set(id, "its logits differ");
+        ready = observed.filter(({ id }, at) => healthy[at] === true && !rejected.has(id));
         await driver.apply({ spec, count, ready: new Set(ready.map(({ id }) => id)), rejected });
         await new Promise((resolve) => setTimeout(resolve, periodMs));
       };
@@ -68,6 +72,7 @@ export function testDriverConformance(name: string, open: () => Promise<DriverUn
       assert.ok(!ready.some(({ id }) => id === second.id));
       rejected.clear();
 
+      await under.rest?.();
       const two = under.spec("two");
       let fewest = Number.POSITIVE_INFINITY;
       const isUpdated = (): boolean => ready.every(({ version }) => version === "two") && ready.length === 2;
@@ -77,6 +82,19 @@ export function testDriverConformance(name: string, open: () => Promise<DriverUn
       }
       assert.ok(fewest >= 2, `there were ${fewest} ready replicas during the update`);
       await settle(two, 2);
+
+      // replicas that end at their start, again and again, and replicas that are not like the others: the version before serves on
+      for (const bad of [under.spec("broken", "broken"), under.spec("differs")]) {
+        await under.rest?.();
+        const isSeen = (): boolean => bad.version === "broken" || rejected.size > 0;
+        for (let turns = 0; turns < 25 || !isSeen(); turns += 1) {
+          await turn(bad, 2);
+          const served = ready.filter(({ version }) => version === "two").length;
+          assert.ok(served >= 2, `${served} replicas serve on beside version ${bad.version}`);
+        }
+        await settle(two, 2);
+      }
+      rejected.clear();
 
       const before = ready.map(({ id }) => id);
       await settle(two, 1);

@@ -15,6 +15,7 @@ interface Pod {
   readonly version: string;
   readonly process: ChildProcess;
   isReady: boolean;
+  readySinceMs: number;
   isTerminating: boolean;
 }
 
@@ -37,7 +38,12 @@ export class FakeKubernetes {
   readonly #command: readonly string[];
   readonly #pods = new Map<string, Pod>();
   readonly #watchers = new Set<ServerResponse>();
-  readonly #deployment: { replicas: number; maxUnavailable: number | string; template: Template };
+  readonly #deployment: {
+    replicas: number;
+    minReadySeconds: number;
+    maxUnavailable: number | string;
+    template: Template;
+  };
   #events: WatchEvent[] = [];
   #version = 1;
   #oldestVersion = 1;
@@ -52,6 +58,7 @@ export class FakeKubernetes {
     this.#command = command;
     this.#deployment = {
       replicas: 0,
+      minReadySeconds: 0,
       maxUnavailable: 0,
       template: {
         metadata: { annotations: {} },
@@ -161,12 +168,14 @@ export class FakeKubernetes {
     else if (route === `GET ${apps}`) send(this.#deploymentObject());
     else if (request.method === "PATCH" && url.pathname.startsWith(apps)) {
       this.counts.patch += 1;
-      const patch = JSON.parse(text) as { spec: { replicas?: number; template?: Template } };
+      const patch = JSON.parse(text) as {
+        spec: { replicas?: number; minReadySeconds?: number; template?: Template };
+      };
       const type = request.headers["content-type"];
       if (url.pathname === `${apps}/scale` && type === "application/merge-patch+json")
         this.#deployment.replicas = patch.spec.replicas ?? this.#deployment.replicas;
       else if (url.pathname === apps && type === "application/strategic-merge-patch+json")
-        this.#merge(patch.spec.template);
+        this.#merge(patch.spec);
       else {
         send(statusOf(415, `unsupported: ${type}`), 415);
         return;
@@ -209,8 +218,9 @@ export class FakeKubernetes {
     response.once("close", () => this.#watchers.delete(response));
   }
 
-  #merge(patch: Template | undefined): void {
+  #merge({ template: patch, minReadySeconds }: { template?: Template; minReadySeconds?: number }): void {
     const { template } = this.#deployment;
+    this.#deployment.minReadySeconds = minReadySeconds ?? this.#deployment.minReadySeconds;
     Object.assign(template.metadata.annotations, patch?.metadata.annotations);
     for (const container of patch?.spec.containers ?? []) {
       const known = template.spec.containers.find(({ name }) => name === container.name);
@@ -222,13 +232,19 @@ export class FakeKubernetes {
   /** The Deployment's controller with maxSurge 1 and maxUnavailable 0. */
   #reconcile(): void {
     if (this.#isClosed) return;
-    const { replicas, template } = this.#deployment;
+    const { replicas, minReadySeconds, template } = this.#deployment;
     const version = template.metadata.annotations["octavo.dev/version"] ?? "";
     const live = [...this.#pods.values()].filter(({ isTerminating }) => !isTerminating);
     const current = live.filter((pod) => pod.version === version);
     const old = live.filter((pod) => pod.version !== version);
-    const numReady = live.filter(({ isReady }) => isReady).length;
-    for (const pod of old.slice(0, Math.max(0, numReady - replicas))) this.#terminate(pod, "SIGTERM");
+    const availableSinceMs = performance.now() - minReadySeconds * 1000;
+    const isAvailable = (pod: Pod): boolean => pod.isReady && pod.readySinceMs <= availableSinceMs;
+    // those that are not ready go first
+    const numSpare = live.filter(isAvailable).length - replicas;
+    const gone = old.filter((pod) => !isAvailable(pod));
+    for (const pod of gone) this.#terminate(pod, "SIGTERM");
+    for (const pod of old.filter(isAvailable).slice(0, Math.max(0, numSpare)))
+      this.#terminate(pod, "SIGTERM");
     for (const pod of current.slice(replicas)) this.#terminate(pod, "SIGTERM");
     const room = replicas + (old.length > 0 ? 1 : 0) - live.length;
     for (let number = 0; number < Math.min(room, replicas - current.length); number += 1)
@@ -243,12 +259,21 @@ export class FakeKubernetes {
     const args = given.map((word) => (word === "0.0.0.0" ? ip : word.replace("$(POD_NAME)", name)));
     const [file = "", ...before] = this.#command;
     const child = spawn(file, [...before, ...args], { stdio: "ignore" });
-    const pod: Pod = { name, ip, version, process: child, isReady: false, isTerminating: false };
+    const pod: Pod = {
+      name,
+      ip,
+      version,
+      process: child,
+      isReady: false,
+      readySinceMs: 0,
+      isTerminating: false,
+    };
     this.#pods.set(name, pod);
     child.once("exit", () => {
       this.#pods.delete(name);
       this.#publish();
-      setTimeout(() => this.#reconcile(), 20);
+      // as the kubelet does with containers that end again and again
+      setTimeout(() => this.#reconcile(), pod.isReady || pod.isTerminating ? 20 : 300);
     });
     this.#publish();
   }
@@ -265,9 +290,10 @@ export class FakeKubernetes {
       const isReady = await isHealthy(`http://${pod.ip}:${port}`, 500);
       if (isReady === pod.isReady) continue;
       pod.isReady = isReady;
+      pod.readySinceMs = performance.now();
       this.#publish();
-      this.#reconcile();
     }
+    this.#reconcile();
   }
 
   #publish(): void {

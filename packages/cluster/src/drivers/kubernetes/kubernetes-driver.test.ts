@@ -22,7 +22,7 @@ async function open() {
   const { driver: config } = clusterSchema.parse({
     version: 1,
     deployments,
-    driver: { kind: "kubernetes", kubeconfig, poll_interval_s: 0.05 },
+    driver: { kind: "kubernetes", kubeconfig, poll_interval_s: 0.05, min_ready_seconds: 1 },
   });
   assert.ok(config.kind === "kubernetes");
   const said: string[] = [];
@@ -47,7 +47,9 @@ describe("Kubernetes", { skip }, () => {
     return {
       driver,
       periodMs: 20,
-      spec: (version) => fakeSpec({ version }),
+      rest: () => new Promise((resolve) => setTimeout(resolve, 1100)),
+      spec: (version, kind) =>
+        fakeSpec({ version, engineArgs: kind === "broken" ? ["--fault", "exit"] : [] }),
       async kill({ id }) {
         fake.kill(id);
         await until(async () => (await driver.observe("fake")).every((one) => one.id !== id));
@@ -132,6 +134,7 @@ describe("Kubernetes", { skip }, () => {
         kubeconfig: "/nowhere/config",
         objects: {},
         poll_interval_s: 1,
+        min_ready_seconds: 1,
         namespace: undefined,
         context: undefined,
       },

@@ -76,7 +76,10 @@ export class KubernetesDriver implements ReplicaDriver {
     }
     const running = deployment.spec?.template.metadata?.annotations?.[versionAnnotation];
     if (running !== spec.version) {
-      await api.patchDeployment(followed.object, templateOf(spec, deployment));
+      await api.patchDeployment(
+        followed.object,
+        templateOf(spec, deployment, this.#options.config.min_ready_seconds),
+      );
       followed.current = undefined;
     }
     if (deployment.spec?.replicas !== count) {
@@ -179,7 +182,7 @@ function containerOf(deployment: V1Deployment) {
 }
 
 /** What makes pods run a specification, as a strategic merge patch. */
-function templateOf(spec: ReplicaSpec, deployment: V1Deployment): object {
+function templateOf(spec: ReplicaSpec, deployment: V1Deployment, minReadySeconds: number): object {
   const { num_cpus, memory } = spec.deployment.ray_actor_options;
   const port = containerOf(deployment)?.port ?? 8000;
   const requests = {
@@ -189,6 +192,8 @@ function templateOf(spec: ReplicaSpec, deployment: V1Deployment): object {
   const listens = ["--host", "0.0.0.0", "--port", String(port), "--replica-id", "$(POD_NAME)"];
   return {
     spec: {
+      // for Kubernetes a pod that answers is as good as another; one that differs is deleted within this time, and replaces none
+      minReadySeconds,
       template: {
         metadata: { annotations: { [versionAnnotation]: spec.version } },
         spec: {

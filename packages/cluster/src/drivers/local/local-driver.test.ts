@@ -29,7 +29,7 @@ testDriverConformance("local", async () => {
   return {
     driver,
     periodMs: 10,
-    spec: (version) => fakeSpec({ version }),
+    spec: (version, kind) => fakeSpec({ version, engineArgs: kind === "broken" ? ["--fault", "exit"] : [] }),
     async kill({ id }) {
       const pid = driver.pidOf(id);
       assert.ok(pid);

@@ -52,7 +52,7 @@ describe("Ray Serve with two raylets", { skip }, () => {
     return {
       driver,
       periodMs: 100,
-      spec: specOf,
+      spec: (version, kind) => specOf(version, { engineArgs: kind === "broken" ? ["--fault", "exit"] : [] }),
       async kill({ id }) {
         const pid = driver.pidOf(id);
         assert.ok(pid);
@@ -106,6 +106,21 @@ describe("Ray Serve with two raylets", { skip }, () => {
     );
     await driver.close();
     assert.deepEqual(await driver.observe("fake"), []);
+  });
+
+  it("what Ray gives up on is said in the replica's own words", async () => {
+    const said: string[] = [];
+    const driver = open(said);
+    const spec = specOf("broken", { engineArgs: ["--fault", "exit"] });
+    await until(async () => {
+      await driver.apply({ spec, count: 1, ready: new Set(), rejected: new Map() });
+      return said.length > 0;
+    });
+    assert.match(
+      said[0] ?? "",
+      /^octavo-fake-broken: fake-\w+ ended with 3: there is no such model.*; it is started over in 5 s$/,
+    );
+    await driver.close();
   });
 
   it("says before a start what Ray's nodes cannot give", async () => {
