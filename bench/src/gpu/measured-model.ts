@@ -69,9 +69,11 @@ export async function measureModel(gpu: Gpu, limits: AdapterLimits, job: GpuJob)
   const source = new PromptSource(llm.config.vocabSize);
   const cases: BenchCase[] = [];
   const tokensPerSecond = new Map<number, number>();
+  const encodeOf = new Map<number, number>();
   for (const streams of job.streams) {
     const measured = await measureDecode(gpu, llm, source.next(context), streams, job.newTokens);
     tokensPerSecond.set(streams, streams / measured.seconds);
+    encodeOf.set(streams, measured.encodeMs);
     const name = `${job.name}: decode, ${streams} ${streams === 1 ? "stream" : "streams"}`;
     const { seconds, ...details } = measured;
     const share = (100 * llm.weightBytes) / seconds / limits.copyBytes;
@@ -85,6 +87,14 @@ export async function measureModel(gpu: Gpu, limits: AdapterLimits, job: GpuJob)
       },
     );
   }
+  const { numLayers } = llm.config;
+  const encodeMs = encodeOf.get(Math.min(...job.streams)) ?? Number.NaN;
+  cases.push({
+    name: `${job.name}: encoding a step, for 28 layers`,
+    unit: "ms",
+    octavo: (encodeMs * 28) / numLayers,
+    ...(!gpu.isSoftware && { target: { atMost: 1.5 } }),
+  });
   const [few, many] = [Math.min(...job.streams), Math.max(...job.streams)];
   if (few < many) {
     cases.push({
