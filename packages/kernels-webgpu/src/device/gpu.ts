@@ -1,6 +1,7 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import { formatBinaryBytes } from "@octavo/protocol/options";
 import type { Shader } from "../wgsl/shader.js";
+import { type MatrixUnit, matrixUnitOf } from "../wgsl/matrix-linear.js";
 import { isSoftwareAdapter, type MatrixShape, matrixShapesOf } from "./adapter-traits.js";
 
 /** A compiled shader. Kernels whose bindings are alike share bind groups. */
@@ -36,6 +37,8 @@ export class Gpu implements Disposable {
   readonly subgroups: { readonly min: number; readonly max: number } | undefined;
   /** Products that subgroups compute on matrices; none where the device has no such unit. */
   readonly matrixShapes: readonly MatrixShape[];
+  /** What multiplies f16 matrices, where that was asked for and the device has it. */
+  readonly matrixUnit: MatrixUnit | undefined;
   readonly counters: GpuCounters = { submits: 0, dispatches: 0, uploadedBytes: 0, readBytes: 0, encodeMs: 0 };
   /** Bound where a kernel has no use for a binding. */
   readonly nothing: GPUBuffer;
@@ -45,7 +48,7 @@ export class Gpu implements Disposable {
   #failure: OctavoError | undefined;
   #isClosed = false;
 
-  constructor(device: GPUDevice, info: GPUAdapterInfo) {
+  constructor(device: GPUDevice, info: GPUAdapterInfo, usesMatrixUnits = false) {
     this.device = device;
     this.description = [info.vendor, info.architecture, info.description]
       .filter((part) => part !== "")
@@ -57,6 +60,9 @@ export class Gpu implements Disposable {
     this.subgroups =
       device.features.has("subgroups") && min !== undefined && max !== undefined ? { min, max } : undefined;
     this.matrixShapes = device.features.has(subgroupMatrix) ? matrixShapesOf(info) : [];
+    const hasHalf = device.features.has("shader-f16");
+    this.matrixUnit =
+      usesMatrixUnits && hasHalf ? matrixUnitOf(this.matrixShapes, this.subgroups) : undefined;
     this.nothing = this.buffer(16, "nothing");
     device.addEventListener("uncapturederror", ({ error }) => {
       this.#failure ??= deviceError(error);

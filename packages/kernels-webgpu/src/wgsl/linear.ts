@@ -48,17 +48,17 @@ export const linearParams = {
   maskStride: "u32",
 } as const;
 
-const declarations = [
+export const linearDeclarations = [
   "var<storage, read> codes: array<vec4<u32>>;",
   "var<storage, read> scales: array<u32>;",
   "var<storage, read> bias: array<f32>;",
   "var<storage, read> norm: array<f32>;",
 ];
-const bindings = ["read", "read", "read", "read"] as const;
+export const linearBindings = ["read", "read", "read", "read"] as const;
 
 const lanes = tileRows * numSlices;
 
-function kindKey({ form, isAligned, hasNorm, activation, hasMask }: LinearKind): string {
+export function kindKey({ form, isAligned, hasNorm, activation, hasMask }: LinearKind): string {
   return `${formKey(form)}${isAligned ? "" : " ragged"}${hasNorm ? " normed" : ""}${hasMask === true ? " masked" : ""} ${activation ?? ""}`;
 }
 
@@ -70,8 +70,8 @@ export function fewRowsShader(kind: LinearKind, numRows: number): Shader {
   return {
     key: `linear ${numRows} ${kindKey(kind)}`,
     params: linearParams,
-    bindings,
-    code: () => shaderCode(linearParams, declarations, fewRowsBody(kind, numRows)),
+    bindings: linearBindings,
+    code: () => shaderCode(linearParams, linearDeclarations, fewRowsBody(kind, numRows)),
   };
 }
 
@@ -125,8 +125,8 @@ export function manyRowsShader(kind: LinearKind): Shader {
   return {
     key: `linear many ${kindKey(kind)}`,
     params: linearParams,
-    bindings,
-    code: () => shaderCode(linearParams, declarations, manyRowsBody(kind)),
+    bindings: linearBindings,
+    code: () => shaderCode(linearParams, linearDeclarations, manyRowsBody(kind)),
   };
 }
 
@@ -213,7 +213,7 @@ const gatedEnd = `if (tx >= 8u) {
     }
   }`;
 
-function inputFunctions({ isAligned, hasNorm }: LinearKind): string {
+export function inputFunctions({ isAligned, hasNorm }: LinearKind): string {
   const read = isAligned
     ? "return ld4(x + k);"
     : `var value = vec4<f32>();
@@ -240,7 +240,7 @@ function maskCheck({ hasMask }: LinearKind, numRows: number): string {
   if (workgroupUniformLoad(&is_needed) == 0u) { return; }`;
 }
 
-function epilogue({ hasNorm, hasMask }: LinearKind): string {
+export function epilogue({ hasNorm, hasMask }: LinearKind): string {
   const weighs = hasMask === true;
   return `${weighs ? "var<workgroup> is_needed: u32;" : ""}
 fn finished(total: f32, factor: f32, n: u32) -> f32 {
@@ -256,7 +256,7 @@ fn finish(row: u32, n: u32, value: f32) {
 }
 
 /** 1 / root mean square of four rows, summed in one order in every kernel. */
-function normFunction(threads: number, memory: string, declares: boolean): string {
+export function normFunction(threads: number, memory: string, declares: boolean): string {
   return `${declares ? `var<workgroup> ${memory}: array<vec4<f32>, ${threads}>;` : ""}
 fn norm_factors(row: u32, last_row: u32, index: u32) -> vec4<f32> {
   let at = vec4<u32>(p.src) + min(vec4<u32>(row) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(last_row)) * p.srcStride;
@@ -290,11 +290,11 @@ export function embeddingShader(form: MatrixForm): Shader {
   return {
     key: `embedding ${formKey(form)}`,
     params: embeddingParams,
-    bindings,
+    bindings: linearBindings,
     code: () =>
       shaderCode(
         embeddingParams,
-        declarations,
+        linearDeclarations,
         `${chunkFunction(form)}
 @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
   let index = id.x;
