@@ -14,6 +14,7 @@ import { openTestGpu } from "./testing/software-gpu.js";
 import { createWebGpuBackend } from "./webgpu-backend.js";
 
 const gpu = await openTestGpu();
+const plainGpu = await openTestGpu({ subgroups: false });
 const matrixGpu = await openTestGpu({ matrixUnits: true });
 const numRows = 40;
 
@@ -92,6 +93,21 @@ for (const [unit, on] of [
             assertSameBits(values, all[row], `row ${row} of ${rows.length}`);
       });
   });
+
+test(
+  "the same bits with sums by subgroups as without",
+  { skip: typeof gpu === "string" && gpu },
+  async (t) => {
+    if (typeof gpu === "string" || typeof plainGpu === "string") return;
+    if (gpu.subgroupSize === undefined) return t.skip("subgroups of one size are not there");
+    const [, , [, product]] = cases as [unknown, unknown, (typeof cases)[number]];
+    for (const counts of [[numRows], [1]]) {
+      const [expected = []] = await products(plainGpu, product, counts);
+      const [found = []] = await products(gpu, product, counts);
+      for (const [row, values] of found.entries()) assertSameBits(values, expected[row], `row ${row}`);
+    }
+  },
+);
 
 /** Inputs and weights are rounded to f16: 2^-11 of each, and both factors of a gate. */
 describe("subgroup matrices", { skip: typeof matrixGpu === "string" && matrixGpu }, () => {

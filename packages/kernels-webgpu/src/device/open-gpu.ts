@@ -55,6 +55,8 @@ export interface GpuOptions {
    * invisible. Rejects with `native_unavailable` where it has none that fit. Default: false.
    */
   readonly matrixUnits?: boolean;
+  /** Sums by subgroups where the adapter has them; the bits are the same without. Default: true. */
+  readonly subgroups?: boolean;
 }
 
 /** Rejects with `native_unavailable`, with the names of those that there are. */
@@ -81,6 +83,7 @@ export async function openGpu({
   adapter: name,
   hardwareOnly = false,
   matrixUnits = false,
+  subgroups = true,
 }: GpuOptions = {}): Promise<Gpu> {
   const adapter = await adapterOf(name);
   if (hardwareOnly && isSoftwareAdapter(adapter.info)) {
@@ -93,7 +96,7 @@ export async function openGpu({
     requiredFeatures: wantedFeatures.filter((feature) => adapter.features.has(feature)),
     requiredLimits: Object.fromEntries(wantedLimits.map((limit) => [limit, adapter.limits[limit]])),
   });
-  const gpu = new Gpu(device, adapter.info, matrixUnits);
+  const gpu = new Gpu(device, adapter.info, { matrixUnits, subgroups });
   if (!matrixUnits || gpu.matrixUnit !== undefined) return gpu;
   gpu[Symbol.dispose]();
   throw new OctavoError(

@@ -44,6 +44,7 @@ export function planLinear(gpu: Gpu, request: LinearRequest): DispatchPlan[] {
     form: matrix.form,
     isAligned: isAligned(from) && matrix.cols % columnUnit === 0,
     hasNorm: request.norm !== undefined,
+    subgroupSize: gpu.subgroupSize,
     activation,
     hasMask: request.mask !== undefined,
   };

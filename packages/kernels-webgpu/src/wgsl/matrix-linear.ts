@@ -90,9 +90,10 @@ ${epilogue(kind)}
 var<workgroup> xs: array<f16, ${numRows * pitch}>;
 var<workgroup> ws: array<f16, ${columnsTile * pitch}>;
 var<workgroup> totals: array<f32, ${numRows * columnsTile}>;
-${hasNorm ? `var<workgroup> factors: array<f32, ${numRows}>;\n${normFunction(threads, "squares", true)}` : ""}
+${hasNorm ? `var<workgroup> factors: array<f32, ${numRows}>;\n${normFunction(threads, "squares", true, subgroupSize)}` : ""}
 @compute @workgroup_size(${threads}) fn main(
-  @builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32, @builtin(subgroup_id) subgroup: u32) {
+  @builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32, @builtin(subgroup_id) subgroup: u32${hasNorm ? ", @builtin(subgroup_invocation_id) own_lane: u32" : ""}) {
+  ${hasNorm ? "lane_of_subgroup = own_lane; subgroup_of_lane = subgroup;" : ""}
   let first_row = group.y * ${numRows}u;
   let last_row = step[p.rowsAt] - 1u;
   let first_tile = group.x * ${isGated ? 1 : 2}u;
