@@ -52,29 +52,45 @@ for (const shape of flags.shapes ?? (gpu.isSoftware ? [] : ["llama-3.1-8b" as co
       const { path } = modelFile(flags.modelFolder, shape, type, (file) => say(`writing ${file}`));
       const is8B = shape === "llama-3.1-8b" && !gpu.isSoftware;
       const decodeShare = type.startsWith("q4") ? 40 : 55;
-      const prefillShare = gpu.matrixShapes.length > 0 ? 20 : 5;
       return {
         ...sizes,
         name: `${shape} ${type}`,
+        shape,
         path,
-        ...(is8B && { targets: { decodeShare, prefillShare, batchRatio: 12 } }),
+        ...(is8B && { targets: { decodeShare, batchRatio: 12 } }),
       };
     });
 
-for (const make of jobs) {
-  const job = make();
-  say(`${job.name} ...`);
+/** With products in f32, then in f16 where the adapter has matrix units for them. */
+async function* openings(): AsyncGenerator<readonly [gpu: Gpu, suffix: string]> {
+  yield [gpu, ""];
+  if (flags.lanesOnly || gpu.matrixShapes.length === 0) return;
+  let onUnits: Gpu;
   try {
-    const measured = await measureModel(gpu, limits, job);
-    cases.push(...measured);
-    if (job.name === flags.model || job.path === embeddedModel) continue;
-    cases.push(...(await peerCases(flags, job, measured)));
+    onUnits = await openGpu({ adapter: flags.adapter, matrixUnits: true });
   } catch (error) {
-    const { code, message } = OctavoError.from(error);
-    if (code !== "out_of_memory") throw error;
-    say(`${job.name} does not fit: ${message}`);
+    if (OctavoError.from(error).code !== "native_unavailable") throw error;
+    say(OctavoError.from(error).message);
+    return;
   }
+  yield [onUnits, ", f16 products"];
+  onUnits[Symbol.dispose]();
 }
+
+for await (const [opened, suffix] of openings())
+  for (const make of jobs) {
+    const plain = make();
+    const job = { ...plain, name: `${plain.name}${suffix}` };
+    say(`${job.name} ...`);
+    try {
+      const measured = await measureModel(opened, limits, job);
+      cases.push(...measured, ...(await peerCases(flags, job, measured)));
+    } catch (error) {
+      const { code, message } = OctavoError.from(error);
+      if (code !== "out_of_memory") throw error;
+      say(`${job.name} does not fit: ${message}`);
+    }
+  }
 gpu[Symbol.dispose]();
 if (gpu.isSoftware) {
   say(

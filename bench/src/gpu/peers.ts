@@ -1,6 +1,6 @@
 import type { Measurement } from "../cpu/contenders/contender.js";
 import { pythonPeer, pythonPeerVersion, transformers, vllm } from "../cpu/contenders/python-peers.js";
-import { modelShapes, type ShapeName } from "../cpu/models/shapes.js";
+import { modelShapes } from "../cpu/models/shapes.js";
 import type { BenchCase } from "../support/results.js";
 import type { GpuFlags } from "./flags.js";
 import type { GpuJob } from "./measured-model.js";
@@ -11,7 +11,8 @@ export async function peerCases(
   job: GpuJob,
   own: readonly BenchCase[],
 ): Promise<BenchCase[]> {
-  const shape = modelShapes[job.name.split(" ")[0] as ShapeName];
+  if (job.shape === undefined) return [];
+  const shape = modelShapes[job.shape];
   const cases: BenchCase[] = [];
   for (const [peer, python] of [
     [transformers, transformersPython],

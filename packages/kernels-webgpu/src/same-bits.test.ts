@@ -1,6 +1,7 @@
 import { describe, test } from "node:test";
 import type { MatrixSource } from "@octavo/kernels";
 import {
+  assertClose,
   assertSameBits,
   floatBytes,
   matrix,
@@ -8,68 +9,120 @@ import {
   smallestCache,
 } from "@octavo/kernels/testing/op-harness";
 import { SeededRandom } from "@octavo/kernels/testing/seeded-random";
+import type { Gpu } from "./device/gpu.js";
 import { openTestGpu } from "./testing/software-gpu.js";
 import { createWebGpuBackend } from "./webgpu-backend.js";
 
 const gpu = await openTestGpu();
+const plainGpu = await openTestGpu({ subgroups: false });
+const matrixGpu = await openTestGpu({ matrixUnits: true });
+const numRows = 40;
+
+interface ProductCase {
+  readonly cols: number;
+  readonly isFused: boolean;
+}
+
+/** Hidden rows of a product of 40 tokens, in steps of so many of them each. */
+async function products(
+  on: Gpu,
+  { cols, isFused }: ProductCase,
+  counts: readonly number[],
+): Promise<Float32Array[][]> {
+  using backend = createWebGpuBackend(on);
+  const random = new SeededRandom(cols);
+  const source = int8Source(64, cols, random);
+  const table = await matrix(backend, numRows, cols, random.floats(numRows * cols));
+  const weight = backend.createVector([
+    { type: "f32", length: cols, bytes: floatBytes(random.floats(cols)), name: "norm" },
+  ]);
+  const width = isFused ? 32 : 64;
+  using program = backend.compile({
+    buffers: [cols, cols, 64, width],
+    ops: [
+      { op: "embedding", weight: table, out: { buffer: 0 } },
+      ...(isFused
+        ? ([{ op: "rms_norm", in: { buffer: 0 }, weight, out: { buffer: 1 }, eps: 1e-5 }] as const)
+        : []),
+      {
+        op: "linear",
+        in: { buffer: isFused ? 1 : 0 },
+        weight: await backend.createMatrix([source]),
+        out: { buffer: isFused ? 2 : 3 },
+      },
+      ...(isFused
+        ? ([{ op: "gated_activation", in: { buffer: 2 }, out: { buffer: 3 }, activation: "silu" }] as const)
+        : []),
+    ],
+    hidden: { buffer: 3 },
+    head: { weight: await matrix(backend, 1, width, new Float32Array(width)) },
+    maxTokens: numRows,
+  });
+  using cache = backend.createKvCache(smallestCache);
+  const found: Float32Array[][] = [];
+  for (const count of counts) {
+    const tokens = Array.from({ length: count }, (_, row) => row);
+    const plan = promptPlan(
+      tokens,
+      tokens.map(() => ({ kind: "hidden" })),
+    );
+    const { rows } = await backend.execute(program, cache, plan);
+    found.push(rows.map(({ hidden }) => hidden ?? new Float32Array()));
+  }
+  return found;
+}
+
+const cases: readonly (readonly [string, ProductCase])[] = [
+  ["a ragged product", { cols: 328, isFused: false }],
+  ["a product", { cols: 320, isFused: false }],
+  ["a norm, a product and a gate in one", { cols: 320, isFused: true }],
+];
 
 /** Kernels of few and of many rows, and of attention in one part and in several, add in one order. */
-describe("the same bits from every kernel", { skip: typeof gpu === "string" && gpu }, () => {
-  if (typeof gpu === "string") return;
-
-  const numRows = 40;
-  for (const [name, cols, isFused] of [
-    ["a plain product", 328, false],
-    ["a norm, a product and a gate in one", 320, true],
-  ] as const) {
-    test(`of ${name}, for 1, 3, 8 and ${numRows} rows`, async () => {
-      using backend = createWebGpuBackend(gpu);
-      const random = new SeededRandom(cols);
-      const source = int8Source(64, cols, random);
-      const table = await matrix(backend, numRows, cols, random.floats(numRows * cols));
-      const weight = backend.createVector([
-        { type: "f32", length: cols, bytes: floatBytes(random.floats(cols)), name: "norm" },
-      ]);
-      const width = isFused ? 32 : 64;
-      using program = backend.compile({
-        buffers: [cols, cols, 64, width],
-        ops: [
-          { op: "embedding", weight: table, out: { buffer: 0 } },
-          ...(isFused
-            ? ([{ op: "rms_norm", in: { buffer: 0 }, weight, out: { buffer: 1 }, eps: 1e-5 }] as const)
-            : []),
-          {
-            op: "linear",
-            in: { buffer: isFused ? 1 : 0 },
-            weight: await backend.createMatrix([source]),
-            out: { buffer: isFused ? 2 : 3 },
-          },
-          ...(isFused
-            ? ([
-                { op: "gated_activation", in: { buffer: 2 }, out: { buffer: 3 }, activation: "silu" },
-              ] as const)
-            : []),
-        ],
-        hidden: { buffer: 3 },
-        head: { weight: await matrix(backend, 1, width, new Float32Array(width)) },
-        maxTokens: numRows,
+for (const [unit, on] of [
+  ["lanes", gpu],
+  ["subgroup matrices", matrixGpu],
+] as const)
+  describe(`the same bits from every kernel on ${unit}`, { skip: typeof on === "string" && on }, () => {
+    if (typeof on === "string") return;
+    for (const [name, product] of cases)
+      test(`of ${name}, for 1, 3, 8, 20 and ${numRows} rows`, async () => {
+        const [all = [], ...others] = await products(on, product, [numRows, 1, 3, 8, 20]);
+        for (const rows of others)
+          for (const [row, values] of rows.entries())
+            assertSameBits(values, all[row], `row ${row} of ${rows.length}`);
       });
-      using cache = backend.createKvCache(smallestCache);
-      const run = async (count: number): Promise<Float32Array[]> => {
-        const tokens = Array.from({ length: count }, (_, row) => row);
-        const plan = promptPlan(
-          tokens,
-          tokens.map(() => ({ kind: "hidden" })),
-        );
-        const { rows } = await backend.execute(program, cache, plan);
-        return rows.map(({ hidden }) => hidden ?? new Float32Array());
-      };
-      const all = await run(numRows);
-      for (const count of [1, 3, 8])
-        for (const [row, values] of (await run(count)).entries())
-          assertSameBits(values, all[row], `row ${row} of ${count}`);
+  });
+
+test(
+  "the same bits with sums by subgroups as without",
+  { skip: typeof gpu === "string" && gpu },
+  async (t) => {
+    if (typeof gpu === "string" || typeof plainGpu === "string") return;
+    if (gpu.subgroupSize === undefined) return t.skip("subgroups of one size are not there");
+    const [, , [, product]] = cases as [unknown, unknown, (typeof cases)[number]];
+    for (const counts of [[numRows], [1]]) {
+      const [expected = []] = await products(plainGpu, product, counts);
+      const [found = []] = await products(gpu, product, counts);
+      for (const [row, values] of found.entries()) assertSameBits(values, expected[row], `row ${row}`);
+    }
+  },
+);
+
+/** Inputs and weights are rounded to f16: 2^-11 of each, and both factors of a gate. */
+describe("subgroup matrices", { skip: typeof matrixGpu === "string" && matrixGpu }, () => {
+  if (typeof matrixGpu === "string" || typeof gpu === "string") return;
+  for (const [name, product] of cases)
+    test(`give ${name} of f32, rounded`, async () => {
+      const [expected = []] = await products(gpu, product, [numRows]);
+      const [found = []] = await products(matrixGpu, product, [numRows]);
+      for (const [row, values] of found.entries())
+        assertClose(values, expected[row] ?? [], product.isFused ? 4e-3 : 1e-3);
     });
-  }
+});
+
+describe("the same bits from attention", { skip: typeof gpu === "string" && gpu }, () => {
+  if (typeof gpu === "string") return;
 
   test("of attention over three segments: alone in a step, and among all tokens of the prompt", async () => {
     using backend = createWebGpuBackend(gpu);

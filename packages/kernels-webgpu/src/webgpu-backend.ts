@@ -78,7 +78,11 @@ class WebGpuBackend implements Backend {
     this.info = {
       name: "webgpu",
       instructionSet: gpu.architecture,
-      features: [...gpu.features, ...(fuses ? ["fused"] : [])],
+      features: [
+        ...gpu.features,
+        ...(fuses ? ["fused"] : []),
+        ...(gpu.matrixUnit === undefined ? [] : ["f16-products"]),
+      ],
       numThreads: 1,
       hasOwnMemory: true,
     };

@@ -33,6 +33,17 @@ test("an adapter of another name is not there", async () => {
   });
 });
 
+test("products in f16 need a GPU, and one with matrix units", async () => {
+  await assert.rejects(LLM.load(octavoMini, { gpuProducts: "f16" }), {
+    code: "invalid_option",
+    param: "gpu_products",
+  });
+  if (typeof gpu !== "string" && gpu.matrixShapes.length > 0) return;
+  await assert.rejects(LLM.load(octavoMini, { device: "webgpu", gpuProducts: "f16" }), {
+    code: "native_unavailable",
+  });
+});
+
 test("auto leaves software adapters out and says why", async () => {
   const warnings: string[] = [];
   await using llm = await LLM.load(octavoMini, { device: "auto", onWarning: (text) => warnings.push(text) });

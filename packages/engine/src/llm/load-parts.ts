@@ -176,7 +176,16 @@ async function corruptorOf({
 }
 
 async function gpuOf(options: ResolvedLoadOptions): Promise<Backend | undefined> {
-  if (options.device === "cpu") return undefined;
+  if (options.device === "cpu") {
+    if (options.gpuProducts === "f32") return undefined;
+    throw new OctavoError(
+      "invalid_option",
+      "gpu_products is an option of GPUs; the model is to run on the CPU.",
+      {
+        param: "gpu_products",
+      },
+    );
+  }
   const { openGpuBackend } = await import("./open-gpu-backend.js");
   return openGpuBackend(options);
 }

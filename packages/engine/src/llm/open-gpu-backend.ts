@@ -32,7 +32,11 @@ const cpuOptions = {
 async function openAdapter(options: ResolvedLoadOptions, adapter: string): Promise<Backend> {
   const isChoice = options.device === "auto";
   if (!isChoice) refuseCpuOptions(options);
-  const gpu = await openGpu({ adapter: adapter === "" ? undefined : adapter, hardwareOnly: isChoice });
+  const gpu = await openGpu({
+    adapter: adapter === "" ? undefined : adapter,
+    hardwareOnly: isChoice,
+    matrixUnits: options.gpuProducts === "f16",
+  });
   if (isChoice) {
     try {
       refuseCpuOptions(options);

@@ -78,6 +78,16 @@ export const loadingOptions = {
       "--enable-sleep-mode",
       "let the operator free weights and KV cache for a while: POST /sleep, /wake_up",
     ),
+    /**
+     * How a GPU multiplies: `f32`, or `f16` on its matrix units (subgroup matrices), where inputs and weights are rounded to f16 and sums are
+     * f32. An adapter without such units is refused.
+     */
+    gpuProducts: option.of(
+      typeOf(["f32", "f16"] as const),
+      "--gpu-products <type>",
+      "type that a GPU multiplies in; f16 takes its matrix units",
+      { default: "f32" },
+    ),
     /** Threads of the native backend. */
     numThreads: option.integer("--threads <n>", "compute threads", {
       min: 1,

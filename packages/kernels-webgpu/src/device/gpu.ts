@@ -1,6 +1,7 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import { formatBinaryBytes } from "@octavo/protocol/options";
 import type { Shader } from "../wgsl/shader.js";
+import { type MatrixUnit, matrixUnitOf } from "../wgsl/matrix-linear.js";
 import { isSoftwareAdapter, type MatrixShape, matrixShapesOf } from "./adapter-traits.js";
 
 /** A compiled shader. Kernels whose bindings are alike share bind groups. */
@@ -23,6 +24,14 @@ export interface GpuCounters {
   encodeMs: number;
 }
 
+/** Which optional units of a device kernels may use. */
+export interface GpuUses {
+  /** Products of f16 on subgroup matrices. Default: false. */
+  readonly matrixUnits?: boolean;
+  /** Sums by subgroups; the bits are the same without. Default: true. */
+  readonly subgroups?: boolean;
+}
+
 /** A device, its compiled kernels and its memory; several backends may use one. */
 export class Gpu implements Disposable {
   readonly device: GPUDevice;
@@ -30,12 +39,15 @@ export class Gpu implements Disposable {
   readonly description: string;
   readonly architecture: string;
   readonly features: readonly string[];
+  readonly usesSubgroups: boolean;
   /** Whether it computes on the CPU. */
   readonly isSoftware: boolean;
   /** Invocations of a subgroup; undefined where the device has none. */
   readonly subgroups: { readonly min: number; readonly max: number } | undefined;
   /** Products that subgroups compute on matrices; none where the device has no such unit. */
   readonly matrixShapes: readonly MatrixShape[];
+  /** What multiplies f16 matrices, where that was asked for and the device has it. */
+  readonly matrixUnit: MatrixUnit | undefined;
   readonly counters: GpuCounters = { submits: 0, dispatches: 0, uploadedBytes: 0, readBytes: 0, encodeMs: 0 };
   /** Bound where a kernel has no use for a binding. */
   readonly nothing: GPUBuffer;
@@ -45,7 +57,12 @@ export class Gpu implements Disposable {
   #failure: OctavoError | undefined;
   #isClosed = false;
 
-  constructor(device: GPUDevice, info: GPUAdapterInfo) {
+  constructor(
+    device: GPUDevice,
+    info: GPUAdapterInfo,
+    { matrixUnits = false, subgroups = true }: GpuUses = {},
+  ) {
+    this.usesSubgroups = subgroups;
     this.device = device;
     this.description = [info.vendor, info.architecture, info.description]
       .filter((part) => part !== "")
@@ -57,6 +74,8 @@ export class Gpu implements Disposable {
     this.subgroups =
       device.features.has("subgroups") && min !== undefined && max !== undefined ? { min, max } : undefined;
     this.matrixShapes = device.features.has(subgroupMatrix) ? matrixShapesOf(info) : [];
+    const hasHalf = device.features.has("shader-f16");
+    this.matrixUnit = matrixUnits && hasHalf ? matrixUnitOf(this.matrixShapes, this.subgroups) : undefined;
     this.nothing = this.buffer(16, "nothing");
     device.addEventListener("uncapturederror", ({ error }) => {
       this.#failure ??= deviceError(error);
@@ -114,6 +133,12 @@ export class Gpu implements Disposable {
       this.#layouts.set(key, layout);
     }
     return layout;
+  }
+
+  /** Invocations of every subgroup, where all are of one size. */
+  get subgroupSize(): number | undefined {
+    const { min, max } = this.subgroups ?? { min: 0, max: 1 };
+    return this.usesSubgroups && min === max ? min : undefined;
   }
 
   /** Bytes that one binding may have. */

@@ -50,6 +50,13 @@ export interface GpuOptions {
   readonly adapter?: string | undefined;
   /** Leaves out adapters that compute on the CPU. */
   readonly hardwareOnly?: boolean;
+  /**
+   * Multiplies on subgroup matrices where the adapter has them: inputs and weights as f16, in every step alike, so that schedules stay
+   * invisible. Rejects with `native_unavailable` where it has none that fit. Default: false.
+   */
+  readonly matrixUnits?: boolean;
+  /** Sums by subgroups where the adapter has them; the bits are the same without. Default: true. */
+  readonly subgroups?: boolean;
 }
 
 /** Rejects with `native_unavailable`, with the names of those that there are. */
@@ -72,7 +79,12 @@ async function adapterOf(name: string | undefined): Promise<GPUAdapter> {
 }
 
 /** Opens an adapter's device. Rejects with `native_unavailable`, saying what to do. */
-export async function openGpu({ adapter: name, hardwareOnly = false }: GpuOptions = {}): Promise<Gpu> {
+export async function openGpu({
+  adapter: name,
+  hardwareOnly = false,
+  matrixUnits = false,
+  subgroups = true,
+}: GpuOptions = {}): Promise<Gpu> {
   const adapter = await adapterOf(name);
   if (hardwareOnly && isSoftwareAdapter(adapter.info)) {
     throw new OctavoError(
@@ -84,5 +96,11 @@ export async function openGpu({ adapter: name, hardwareOnly = false }: GpuOption
     requiredFeatures: wantedFeatures.filter((feature) => adapter.features.has(feature)),
     requiredLimits: Object.fromEntries(wantedLimits.map((limit) => [limit, adapter.limits[limit]])),
   });
-  return new Gpu(device, adapter.info);
+  const gpu = new Gpu(device, adapter.info, { matrixUnits, subgroups });
+  if (!matrixUnits || gpu.matrixUnit !== undefined) return gpu;
+  gpu[Symbol.dispose]();
+  throw new OctavoError(
+    "native_unavailable",
+    `${adapter.info.description} has no subgroup matrices of f16 that Octavo's kernels can use.`,
+  );
 }

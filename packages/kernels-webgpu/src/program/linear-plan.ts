@@ -9,6 +9,7 @@ import {
   manyRowsShader,
   manyRowsTile,
 } from "../wgsl/linear.js";
+import { matrixLinearShader, matrixRows } from "../wgsl/matrix-linear.js";
 import { chunkColumns, columnUnit, numSlices, tileRows } from "../wgsl/matrix-forms.js";
 import { type Shader, stepIndex } from "../wgsl/shader.js";
 import { isAligned, type ArenaPlace } from "./arena.js";
@@ -43,15 +44,15 @@ export function planLinear(gpu: Gpu, request: LinearRequest): DispatchPlan[] {
     form: matrix.form,
     isAligned: isAligned(from) && matrix.cols % columnUnit === 0,
     hasNorm: request.norm !== undefined,
+    subgroupSize: gpu.subgroupSize,
     activation,
     hasMask: request.mask !== undefined,
   };
-  const few = [1, 4, 8].map((rows) => ({ rows, shader: fewRowsShader(kind, rows) }));
-  const many = manyRowsShader(kind);
+  const { few, many, manyTile } = variantsOf(gpu, kind);
   return matrix.parts.map((part) => {
     const outRows = activation === undefined ? part.rows : part.rows / 2;
     const tiles = Math.ceil(outRows / tileRows);
-    const launch = linearLaunch(few, many, tiles, activation === undefined ? 2 : 1);
+    const launch = linearLaunch({ few, many, manyTile }, tiles, activation === undefined ? 2 : 1);
     const rows = request.rows ?? ((counts: StepCounts) => counts[request.phase]);
     return {
       op: "linear",
@@ -85,18 +86,44 @@ export function planLinear(gpu: Gpu, request: LinearRequest): DispatchPlan[] {
   });
 }
 
+interface LinearVariants {
+  readonly few: readonly { readonly rows: number; readonly shader: Shader; readonly tilesAtOnce?: number }[];
+  readonly many: Shader;
+  readonly manyTile: number;
+}
+
+/** Kernels of a linear, by rows. All of them give a row the same bits: it is multiplied on matrix units always or never. */
+function variantsOf({ matrixUnit }: Gpu, kind: LinearKind): LinearVariants {
+  const isOnUnit =
+    matrixUnit !== undefined && kind.isAligned && kind.form.codes !== "f32" && kind.hasMask !== true;
+  if (!isOnUnit) {
+    const few = [1, 4, 8].map((rows) => ({ rows, shader: fewRowsShader(kind, rows) }));
+    return { few, many: manyRowsShader(kind), manyTile: manyRowsTile };
+  }
+  const { few, many } = matrixRows;
+  const tilesAtOnce = kind.activation === undefined ? 2 : 1;
+  return {
+    few: [{ rows: few, shader: matrixLinearShader(kind, matrixUnit, few), tilesAtOnce }],
+    many: matrixLinearShader(kind, matrixUnit, many),
+    manyTile: many,
+  };
+}
+
 function linearLaunch(
-  few: readonly { readonly rows: number; readonly shader: Shader }[],
-  many: Shader,
+  { few, many, manyTile }: LinearVariants,
   tiles: number,
   tilesAtOnce: number,
 ): (rows: number) => ReturnType<DispatchPlan["launch"]> {
   return (rows) => {
     if (rows === 0) return undefined;
     if (rows > mostFewRows)
-      return { shader: many, size: [Math.ceil(tiles / tilesAtOnce), Math.ceil(rows / manyRowsTile), 1] };
+      return { shader: many, size: [Math.ceil(tiles / tilesAtOnce), Math.ceil(rows / manyTile), 1] };
     const fits = few.find((variant) => rows <= variant.rows) ?? few.at(-1);
-    return fits && { shader: fits.shader, size: [tiles, Math.ceil(rows / fits.rows), 1] };
+    if (fits === undefined) return undefined;
+    return {
+      shader: fits.shader,
+      size: [Math.ceil(tiles / (fits.tilesAtOnce ?? 1)), Math.ceil(rows / fits.rows), 1],
+    };
   };
 }
 

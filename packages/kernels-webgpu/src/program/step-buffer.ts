@@ -68,7 +68,7 @@ export class StepWriter {
     this.#array("queryStarts", plan.queryStarts, numSequences + 1);
     this.#array("contextLengths", plan.contextLengths, numSequences);
     this.#array("blockTableStarts", plan.blockTableStarts, numSequences + 1);
-    this.#array("blockTables", plan.blockTables, plan.blockTables.length);
+    this.#array("blockTables", plan.blockTables, plan.blockTableStarts[numSequences] ?? 0);
     this.#array("tiles", tiles, tiles.length);
     if (rowAdapters !== undefined) this.#array("rowAdapters", rowAdapters, numTokens);
     const { states } = plan;

@@ -5,7 +5,7 @@ import { constants, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { brotliDecompressSync } from "node:zlib";
 import type { Gpu } from "../device/gpu.js";
-import { openGpu } from "../device/open-gpu.js";
+import { type GpuOptions, openGpu } from "../device/open-gpu.js";
 
 /** RTLD_NODELETE: the library stays when Node finds that it is no addon. */
 const keepLoaded = 0x1000;
@@ -14,10 +14,10 @@ const keepLoaded = 0x1000;
  * Opens SwiftShader, from the development package `@sparticuz/chromium`, or the reason why that cannot be. With OCTAVO_TEST_GPU set, the
  * machine's own adapter is opened instead.
  */
-export async function openTestGpu(): Promise<Gpu | string> {
+export async function openTestGpu(options: GpuOptions = {}): Promise<Gpu | string> {
   try {
     if (process.env["OCTAVO_TEST_GPU"] === undefined) loadSwiftShader();
-    return await openGpu();
+    return await openGpu(options);
   } catch (error) {
     return `no WebGPU adapter: ${error instanceof Error ? error.message : String(error)}`;
   }

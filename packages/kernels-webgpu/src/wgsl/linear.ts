@@ -20,6 +20,8 @@ export interface LinearKind {
   readonly hasNorm: boolean;
   /** The matrix is gates above as many ups, a multiple of 32; what is stored is the activation of the gate times up. */
   readonly activation?: Activation | undefined;
+  /** Invocations of a subgroup, where all are of one size and norms are to be summed by them. */
+  readonly subgroupSize?: number | undefined;
   /** Rows have a weight: those below 0 are left alone, others are multiplied by it where the linear accumulates. */
   readonly hasMask?: boolean;
 }
@@ -48,18 +50,35 @@ export const linearParams = {
   maskStride: "u32",
 } as const;
 
-const declarations = [
+export const linearDeclarations = [
   "var<storage, read> codes: array<vec4<u32>>;",
   "var<storage, read> scales: array<u32>;",
   "var<storage, read> bias: array<f32>;",
   "var<storage, read> norm: array<f32>;",
 ];
-const bindings = ["read", "read", "read", "read"] as const;
+export const linearBindings = ["read", "read", "read", "read"] as const;
 
 const lanes = tileRows * numSlices;
 
-function kindKey({ form, isAligned, hasNorm, activation, hasMask }: LinearKind): string {
-  return `${formKey(form)}${isAligned ? "" : " ragged"}${hasNorm ? " normed" : ""}${hasMask === true ? " masked" : ""} ${activation ?? ""}`;
+export function kindKey({ form, isAligned, hasNorm, subgroupSize, activation, hasMask }: LinearKind): string {
+  const normed = hasNorm ? ` normed${subgroupSize === undefined ? "" : ` by ${subgroupSize}`}` : "";
+  return `${formKey(form)}${isAligned ? "" : " ragged"}${normed}${hasMask === true ? " masked" : ""} ${activation ?? ""}`;
+}
+
+/** Parameters of `main` and what keeps them, for sums by subgroups. */
+function subgroupInputs({ hasNorm, subgroupSize }: LinearKind): {
+  readonly parameters: string;
+  readonly keep: string;
+} {
+  if (!hasNorm || subgroupSize === undefined) return { parameters: "", keep: "" };
+  return {
+    parameters: ", @builtin(subgroup_invocation_id) own_lane: u32, @builtin(subgroup_id) own_subgroup: u32",
+    keep: "lane_of_subgroup = own_lane; subgroup_of_lane = own_subgroup;",
+  };
+}
+
+function enablesOf({ hasNorm, subgroupSize }: LinearKind): readonly string[] {
+  return hasNorm && subgroupSize !== undefined ? ["enable subgroups;"] : [];
 }
 
 /**
@@ -70,8 +89,8 @@ export function fewRowsShader(kind: LinearKind, numRows: number): Shader {
   return {
     key: `linear ${numRows} ${kindKey(kind)}`,
     params: linearParams,
-    bindings,
-    code: () => shaderCode(linearParams, declarations, fewRowsBody(kind, numRows)),
+    bindings: linearBindings,
+    code: () => shaderCode(linearParams, linearDeclarations, fewRowsBody(kind, numRows), enablesOf(kind)),
   };
 }
 
@@ -84,11 +103,12 @@ function fewRowsBody(kind: LinearKind, numRows: number): string {
 ${inputFunctions(kind)}
 ${activation === undefined ? "" : gatedFunction(activation)}
 ${epilogue(kind)}
-${kind.hasNorm ? normFunction(lanes, "squares", true) : ""}
+${kind.hasNorm ? normFunction(lanes, "squares", true, kind.subgroupSize) : ""}
 var<workgroup> partials: array<f32, ${numRows * lanes * parts.length}>;
 var<workgroup> factors: array<f32, ${Math.max(4, numRows)}>;
 @compute @workgroup_size(${tileRows}, ${numSlices}) fn main(
-  @builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) id: vec3<u32>, @builtin(local_invocation_index) index: u32) {
+  @builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) id: vec3<u32>, @builtin(local_invocation_index) index: u32${subgroupInputs(kind).parameters}) {
+  ${subgroupInputs(kind).keep}
   let lane = id.x;
   let slice = id.y;
   let tile = group.x;
@@ -125,8 +145,8 @@ export function manyRowsShader(kind: LinearKind): Shader {
   return {
     key: `linear many ${kindKey(kind)}`,
     params: linearParams,
-    bindings,
-    code: () => shaderCode(linearParams, declarations, manyRowsBody(kind)),
+    bindings: linearBindings,
+    code: () => shaderCode(linearParams, linearDeclarations, manyRowsBody(kind), enablesOf(kind)),
   };
 }
 
@@ -145,8 +165,10 @@ ${epilogue(kind)}
 var<workgroup> xs: array<vec4<f32>, ${columnUnit * 16}>;
 var<workgroup> ws: array<vec4<f32>, ${columnUnit * 16}>;
 var<workgroup> factors: array<f32, 64>;
-${kind.hasNorm ? normFunction(256, "xs", false) : ""}
-@compute @workgroup_size(256) fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32) {
+${kind.hasNorm ? normFunction(256, "xs", false, kind.subgroupSize) : ""}
+@compute @workgroup_size(256) fn main(
+  @builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32${subgroupInputs(kind).parameters}) {
+  ${subgroupInputs(kind).keep}
   let first_row = group.y * 64u;
   let last_row = step[p.rowsAt] - 1u;
   ${maskCheck(kind, 64)}
@@ -213,7 +235,7 @@ const gatedEnd = `if (tx >= 8u) {
     }
   }`;
 
-function inputFunctions({ isAligned, hasNorm }: LinearKind): string {
+export function inputFunctions({ isAligned, hasNorm }: LinearKind): string {
   const read = isAligned
     ? "return ld4(x + k);"
     : `var value = vec4<f32>();
@@ -240,7 +262,7 @@ function maskCheck({ hasMask }: LinearKind, numRows: number): string {
   if (workgroupUniformLoad(&is_needed) == 0u) { return; }`;
 }
 
-function epilogue({ hasNorm, hasMask }: LinearKind): string {
+export function epilogue({ hasNorm, hasMask }: LinearKind): string {
   const weighs = hasMask === true;
   return `${weighs ? "var<workgroup> is_needed: u32;" : ""}
 fn finished(total: f32, factor: f32, n: u32) -> f32 {
@@ -255,20 +277,40 @@ fn finish(row: u32, n: u32, value: f32) {
 }`;
 }
 
-/** 1 / root mean square of four rows, summed in one order in every kernel. */
-function normFunction(threads: number, memory: string, declares: boolean): string {
-  return `${declares ? `var<workgroup> ${memory}: array<vec4<f32>, ${threads}>;` : ""}
+/**
+ * 1 / root mean square of four rows, summed in one order in every kernel: neighbours first, then pairs of neighbours. Subgroups, where all are
+ * of one size, exchange what lies within them without memory and barriers, in the same order.
+ */
+export function normFunction(
+  threads: number,
+  memory: string,
+  declares: boolean,
+  subgroupSize: number | undefined,
+): string {
+  const within = subgroupSize ?? 1;
+  const strides = (from: number, to: number): number[] => {
+    const all: number[] = [];
+    for (let stride = from; stride < to; stride *= 2) all.push(stride);
+    return all;
+  };
+  return `${subgroupSize === undefined ? "" : "var<private> lane_of_subgroup: u32; var<private> subgroup_of_lane: u32;"}
+${declares ? `var<workgroup> ${memory}: array<vec4<f32>, ${threads}>;` : ""}
 fn norm_factors(row: u32, last_row: u32, index: u32) -> vec4<f32> {
   let at = vec4<u32>(p.src) + min(vec4<u32>(row) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(last_row)) * p.srcStride;
   var sums = vec4<f32>();
   for (var i = index * 4u; i < p.cols; i += ${threads * 4}u) {
     for (var r = 0u; r < 4u; r++) { let x = ld4(at[r] + i); sums[r] = dot_in_order(x, x, sums[r]); }
   }
-  ${memory}[index] = sums;
-  for (var half = ${threads / 2}u; half > 0u; half >>= 1u) {
-    workgroupBarrier();
-    if (index < half) { ${memory}[index] = ${memory}[index] + ${memory}[index + half]; }
-  }
+  ${strides(1, within)
+    .map((stride) => `sums = sums + subgroupShuffleXor(sums, ${stride}u);`)
+    .join("\n  ")}
+  ${subgroupSize === undefined ? `${memory}[index] = sums;` : `if (lane_of_subgroup == 0u) { ${memory}[subgroup_of_lane] = sums; }`}
+  ${strides(1, threads / within)
+    .map(
+      (stride) => `workgroupBarrier();
+  if (index < ${threads / within / (2 * stride)}u) { ${memory}[index * ${2 * stride}u] = ${memory}[index * ${2 * stride}u] + ${memory}[index * ${2 * stride}u + ${stride}u]; }`,
+    )
+    .join("\n  ")}
   workgroupBarrier();
   let total = ${memory}[0];
   workgroupBarrier();
@@ -290,11 +332,11 @@ export function embeddingShader(form: MatrixForm): Shader {
   return {
     key: `embedding ${formKey(form)}`,
     params: embeddingParams,
-    bindings,
+    bindings: linearBindings,
     code: () =>
       shaderCode(
         embeddingParams,
-        declarations,
+        linearDeclarations,
         `${chunkFunction(form)}
 @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
   let index = id.x;

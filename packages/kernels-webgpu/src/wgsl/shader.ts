@@ -56,10 +56,12 @@ export function shaderCode(
   params: Readonly<Record<string, ParamType>>,
   declarations: readonly string[],
   body: string,
+  enables: readonly string[] = [],
 ): string {
   const fields = Object.entries(params).map(([name, type]) => `  ${name}: ${type},`);
   const constants = stepHeader.map((field, index) => `const at_${field} = ${index}u;`);
   return [
+    ...enables,
     ...constants,
     `struct Params {\n${fields.join("\n")}\n}`,
     "@group(0) @binding(0) var<uniform> p: Params;",

@@ -17,7 +17,7 @@ import { wholeSequencesConformance } from "./conformance/whole-sequences.js";
 export interface ConformanceOptions {
   /** Fewer draws of each sampling filter, for backends whose steps are slow where they are tested. */
   readonly numDraws?: number;
-  /** Fewer and shorter sequences where schedules are compared bit by bit, and a third of the shapes of attention. */
+  /** Fewer and shorter sequences and steps where schedules or penalties are compared, and a third of the shapes of attention. */
   readonly hasFewSteps?: boolean;
 }
 
@@ -35,11 +35,11 @@ export function backendConformance(
     recurrentConformance(open);
     adapterConformance(open);
     samplingConformance(() => open(2), numDraws);
-    samplerStateConformance(() => open(2));
+    samplerStateConformance(() => open(2), hasFewSteps);
     draftsConformance(() => open(2));
     logprobsConformance(() => open(2));
     digestsConformance(() => open(2));
-    wholeSequencesConformance(() => open(2));
+    wholeSequencesConformance(() => open(2), hasFewSteps);
     misuseConformance(() => open(1));
   });
 }

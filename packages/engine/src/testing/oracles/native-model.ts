@@ -1,4 +1,4 @@
-import { createCpuBackend, type KvDtype } from "@octavo/kernels";
+import { type Backend, createCpuBackend, type KvDtype } from "@octavo/kernels";
 import { AdapterSet } from "../../adapters/adapter-set.js";
 import { interleavedHeadDimOf } from "../../adapters/pack-adapter.js";
 import { loadModel } from "../../model/load-model.js";
@@ -10,16 +10,20 @@ import type { ModelUnderTest } from "../schedules/schedule-properties.js";
 
 const MAX_MODEL_LEN = 64;
 
-/** A fixture checkpoint on the native backend with adapters loaded from folders, for suites that run their own engines. */
+export interface NativeModelOptions extends Pick<PackingOptions, "packLaterFrom"> {
+  /** Default the CPU's. Disposed with the model. */
+  readonly backend?: Backend;
+}
+
+/** A fixture checkpoint on a backend with adapters loaded from folders, for suites that run their own engines. */
 export async function openNativeModel(
   path: string,
   kvDtype: KvDtype,
   adapterFolders: readonly string[] = [],
-  { packLaterFrom }: Pick<PackingOptions, "packLaterFrom"> = {},
+  { packLaterFrom, backend = createCpuBackend({ numThreads: 2 }) }: NativeModelOptions = {},
 ): Promise<ModelUnderTest> {
   const checkpoint = await openCheckpoint(path);
   const { vocabSize, hiddenSize, eosTokenIds, numKvHeads, headDim } = checkpoint.config;
-  const backend = createCpuBackend({ numThreads: 2 });
   const maxStepTokens = 2 * MAX_MODEL_LEN;
   const model = await loadModel(backend, checkpoint, { maxTokens: maxStepTokens, packLaterFrom });
   const adapters = new AdapterSet({

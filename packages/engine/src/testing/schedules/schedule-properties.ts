@@ -19,6 +19,8 @@ export interface ScheduleSuiteOptions {
   readonly numRuns: number;
   readonly seed?: number;
   readonly maxRequests?: number;
+  /** Requests of the batch that is compared with each alone; default 32. */
+  readonly batchSize?: number;
 }
 
 /**
@@ -57,14 +59,17 @@ export function scheduleProperties(
         for (const [index, outcome] of outcomes.entries()) compare(expected[index]!, outcome);
       });
       await fc.assert(property, { numRuns: options.numRuns, seed: options.seed ?? 1 });
-      assert(happened.has("evict") && happened.has("preempt"), "no faults were injected");
+      // Fewer runs may meet none.
+      if (options.numRuns >= 4)
+        assert(happened.has("evict") && happened.has("preempt"), "no faults were injected");
     });
 
-    test("a batch of 32 against each alone", async () => {
+    const { batchSize = 32 } = options;
+    test(`a batch of ${batchSize} against each alone`, async () => {
       const { parts } = model;
-      const limits = { ...parts, maxRequests: 32, hasSampling: model.hasSampling ?? true };
-      const [drawn] = fc.sample(scheduleCases(limits), { numRuns: 1, seed: 32 });
-      const requests = Array.from({ length: 32 }, (_, index): ScheduledRequest => {
+      const limits = { ...parts, maxRequests: batchSize, hasSampling: model.hasSampling ?? true };
+      const [drawn] = fc.sample(scheduleCases(limits), { numRuns: 1, seed: batchSize });
+      const requests = Array.from({ length: batchSize }, (_, index): ScheduledRequest => {
         const request = drawn!.requests[index % drawn!.requests.length]!;
         const promptTokens = [...request.promptTokens, index % parts.vocabSize];
         return { ...request, promptTokens, arrivalStep: 0, leaves: undefined };
@@ -72,7 +77,7 @@ export function scheduleProperties(
       const batch = {
         ...soloSettings(parts.maxModelLen),
         maxNumSeqs: 128,
-        spareBlocks: 32 * parts.maxModelLen,
+        spareBlocks: batchSize * parts.maxModelLen,
         numStateSlots: 128,
       };
       const outcomes = await runSchedule(parts, batch, requests);

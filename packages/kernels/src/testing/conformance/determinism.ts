@@ -35,7 +35,7 @@ export function determinismConformance(open: (numThreads: number) => Backend, ha
             { numThreads: 2, blockSize: 64, seed: 3 },
             { numThreads: 1, blockSize: 1, seed: 4 },
           ];
-          for (const variant of hasFewSteps ? variants.slice(0, 2) : variants) {
+          for (const variant of hasFewSteps ? variants.slice(1, 2) : variants) {
             const batched = await runAll(open, weights, dtype, lengths, variant);
             for (let token = 0; token < numTokens; token++) {
               assertSameBits(batched[token], alone[token], `token ${token} under ${JSON.stringify(variant)}`);
