@@ -174,11 +174,13 @@ function withPort(text, port) {
   return text.replaceAll(/(127\.0\.0\.1|localhost):(8000|8001|8002)\b/g, `$1:${port}`);
 }
 
-/** The files of a page that may name a server: its own, and those that its commands wrote in folders. */
+/** The files of a page that may name a server: its own, and those that its commands wrote in folders; never what a link leads to. */
 function yamlFiles(folder) {
-  return readdirSync(folder, { recursive: true })
-    .filter((path) => path.endsWith(".yaml"))
-    .map((path) => join(folder, path));
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return yamlFiles(path);
+    return entry.isFile() && entry.name.endsWith(".yaml") ? [path] : [];
+  });
 }
 
 function environment() {
