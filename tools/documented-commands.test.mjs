@@ -1,10 +1,11 @@
-// Commands that documents print can be typed: `octavo` knows them and takes their flags. Those of docs/guide/start.md are run there.
+// Commands that documents print can be typed: `octavo` knows them and takes their flags. tools/run-documented.mjs runs them.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
 import { createProgram } from "../packages/cli/dist/program.js";
-import { commandsOf, shellWords } from "./lib/documented-commands.mjs";
+import { blocksOf, commandsOf, oneLine, shellWords, statementsOf } from "./lib/documented-commands.mjs";
+import { notRun, pages, statuses } from "./lib/documented-pages.mjs";
 import { filesBelow, root } from "./lib/steps.mjs";
 
 const documents = ["README.md", "CHANGELOG.md", ...filesBelow("docs", (path) => path.endsWith(".md"))];
@@ -54,4 +55,27 @@ test("documents print commands", () => assert.ok(numCommands > 60, String(numCom
 test("a command that is not there is found", async () => {
   for (const words of [["serv"], ["serve", "--prot", "1"], ["plan"], ["serve", "--port", "x"]])
     await assert.rejects(parse(words), words.join(" "));
+});
+
+test("a command ends where its quotes and backslashes do", () => {
+  const code = 'curl x -d \'{\n  "a": 1}\' # why\n# alone\noctavo run \\\n  "a # b"\n';
+  assert.deepEqual(statementsOf(code), ["curl x -d '{\n  \"a\": 1}'", 'octavo run \\\n  "a # b"']);
+  assert.equal(blocksOf("```\nanswer ::= yes\n```\n```\noctavo list\n```\n").length, 1);
+});
+
+test("what is not run is printed somewhere, has a reason, and is not most of it", () => {
+  const documents = pages(filesBelow("docs", (path) => path.endsWith(".md")));
+  const statements = documents.flatMap((page) =>
+    blocksOf(readFileSync(join(root, page), "utf8")).flatMap(({ code }) => statementsOf(code).map(oneLine)),
+  );
+  const unused = [...notRun, ...statuses].map(([beginning]) => beginning);
+  assert.deepEqual(
+    unused.filter((beginning) => !statements.some((statement) => statement.startsWith(beginning))),
+    [],
+  );
+  for (const [beginning, reason] of notRun) assert.ok(reason.length > 10, beginning);
+  const left = statements.filter((statement) =>
+    notRun.some(([beginning]) => statement.startsWith(beginning)),
+  );
+  assert.ok(left.length < statements.length / 2, `${left.length} of ${statements.length}`);
 });

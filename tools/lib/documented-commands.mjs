@@ -22,11 +22,46 @@ export function commandsOf(text) {
   );
 }
 
-/** Code blocks of a shell, each with the word of the comment before it: `<!-- run -->`. */
+/** What a command of a document begins with. */
+const beginnings =
+  /^(?:[A-Z_]+=\S+ )*(?:npx )?(octavo|curl|npm|npx|node|kill|for|printf|git|prometheus|promtool|ruby|docker)\b/;
+
+/** Code blocks of a shell: those that say so, and those without a language whose first line is a command. */
 export function blocksOf(text) {
-  return [...text.matchAll(/(?:<!-- (\w+) -->\n+)?^```(sh|bash|shell)?\n([\s\S]*?)^```$/gm)].map(
-    ([, mark, , code]) => ({ mark, code }),
+  return [...text.matchAll(/^```(\w*)[^\n]*\n([\s\S]*?)^```$/gm)].flatMap(([, language, code]) =>
+    ["sh", "bash", "shell"].includes(language) || (language === "" && beginnings.test(code))
+      ? [{ code }]
+      : [],
   );
+}
+
+/** The commands of a block, each with all of its lines: quotes and backslashes go on over the end of one. */
+export function statementsOf(code) {
+  const statements = [];
+  let statement = "";
+  let quote;
+  for (let at = 0; at < code.length; at += 1) {
+    const letter = code[at];
+    if (letter === "\\" && quote !== "'") {
+      statement += letter + (code[at + 1] ?? "");
+      at += 1;
+    } else if (letter === "#" && quote === undefined && /(^|\s)$/.test(statement)) {
+      while (at + 1 < code.length && code[at + 1] !== "\n") at += 1;
+    } else if (letter === "\n" && quote === undefined) {
+      statements.push(statement);
+      statement = "";
+    } else {
+      if (letter === quote) quote = undefined;
+      else if (quote === undefined && (letter === "'" || letter === '"')) quote = letter;
+      statement += letter;
+    }
+  }
+  return [...statements, statement].map((each) => each.trim()).filter((each) => each !== "");
+}
+
+/** A command on one line, to be told by its beginning. */
+export function oneLine(statement) {
+  return statement.replaceAll("\\\n", " ").replaceAll(/\s+/g, " ");
 }
 
 /** Lines of commands; a backslash at the end continues one. */

@@ -27,7 +27,7 @@ export function startServer(
     child.stderr.on("data", (chunk) => {
       output += chunk;
       if (ready) process.stderr.write(chunk);
-      const url = /serves .+ at (http:\/\/\S+?)\/v1\b/.exec(output)?.[1];
+      const url = /serves .+ at (https?:\/\/\S+?)\/v1\b/.exec(output)?.[1];
       if (ready || !url || !/\ncurl /.test(output)) return;
       ready = true;
       resolve({

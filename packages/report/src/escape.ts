@@ -24,9 +24,11 @@ export function escapeHtml(text: string): string {
     .replaceAll("'", "&#39;");
 }
 
-/** At most `most` characters, for labels. */
+/** At most `most` characters, for labels: the middle is left out, since names that are alike often differ at their ends. */
 export function shorten(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most - 1)}\u2026`;
+  if (text.length <= most) return text;
+  const end = Math.floor((most - 1) / 2);
+  return `${text.slice(0, most - 1 - end)}\u2026${text.slice(text.length - end)}`;
 }
 
 /** At most `most` characters, and how many more there were. */

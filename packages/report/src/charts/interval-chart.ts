@@ -25,7 +25,7 @@ export interface IntervalChart {
 }
 
 const width = 760;
-const left = 210;
+const left = 236;
 const right = 118;
 const rowHeight = 30;
 const top = 8;

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { smallScreenProblems } from "@octavo/report/testing/small-screen";
 import { fileURLToPath } from "node:url";
 import { fixtureQuantized } from "@octavo/artifacts/testing/model-fixtures";
 import { writeTinyFolder } from "@octavo/artifacts/testing/tiny-checkpoint";
@@ -119,6 +120,14 @@ test("8 bits are near-lossless; 4 bits diverge far more; both pages stand alone"
     assert.ok((html.match(/tabindex="0"/g)?.length ?? 0) > 20);
     assert.ok(!/NaN|undefined|Infinity/.test(html));
   }
+  // Names that differ in their last letters alone.
+  const alike = ["A", "B"].map((letter) => `models/${"customer-support-assistant-".repeat(3)}${letter}`);
+  const named = {
+    ...four,
+    baseline: { ...four.baseline, model: alike[0]! },
+    variant: { ...four.variant, model: alike[1]! },
+  };
+  assert.deepEqual(await smallScreenProblems(renderHtml(named), alike), []);
   // The same comparison again gives the same figures.
   assert.deepEqual((await compare(rounded(8, 64))).summary, eight.summary);
 });

@@ -1,0 +1,64 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+/** Of a machine that has it; pages can be looked at only there. */
+export const chromiumPath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(
+  (path) => existsSync(path),
+);
+
+/** Why tests of pages skip. */
+export const noChromium: string | false =
+  chromiumPath === undefined ? "no Chromium on this machine (apt-get install chromium)" : false;
+
+/** What leaves a screen sideways, and text that is cut or leaves its drawing; all details are open. */
+const problems = `(() => {
+  for (const details of document.querySelectorAll("details")) details.open = true;
+  const found = [];
+  const root = document.documentElement;
+  if (root.scrollWidth > root.clientWidth) {
+    found.push("the page is " + root.scrollWidth + " px wide");
+    for (const element of document.querySelectorAll("body *"))
+      if (element.closest(".scroll, .skip") === null && element.getBoundingClientRect().right > root.clientWidth + 1)
+        found.push(element.tagName + "." + element.getAttribute("class") + " " + element.textContent.trim().slice(0, 40));
+  }
+  for (const element of document.querySelectorAll("body *")) {
+    const { overflowX, textOverflow } = getComputedStyle(element);
+    const isCut = (overflowX === "hidden" || overflowX === "clip") && element.scrollWidth > element.clientWidth + 1;
+    // a line that opens to the whole text may be cut
+    if (isCut && element.closest(".skip, summary") === null) found.push("cut (" + textOverflow + "): " + element.textContent.trim().slice(0, 40));
+  }
+  for (const text of document.querySelectorAll("svg text")) {
+    const [inner, outer] = [text.getBoundingClientRect(), text.ownerSVGElement.getBoundingClientRect()];
+    if (inner.width > 0 && (inner.left < outer.left - 1 || inner.right > outer.right + 1))
+      found.push("leaves its drawing: " + text.textContent.trim().slice(0, 40));
+  }
+  return found.slice(0, 10);
+})()`;
+
+/** What is wrong with a page on a screen of 390 pixels, and which of `words` nobody could read there. */
+export async function smallScreenProblems(
+  html: string,
+  words: readonly string[] = [],
+): Promise<readonly string[]> {
+  if (chromiumPath === undefined) return [];
+  const folder = await mkdtemp(join(tmpdir(), "octavo-page-"));
+  const browser = await chromium.launch({ executablePath: chromiumPath, args: ["--no-sandbox"] });
+  try {
+    const path = join(folder, "page.html");
+    await writeFile(path, html);
+    const page = await browser.newPage({ viewport: { width: 390, height: 800 }, reducedMotion: "reduce" });
+    await page.goto(pathToFileURL(path).href);
+    const found: string[] = await page.evaluate(problems);
+    for (const word of words)
+      if (!(await page.getByText(word, { exact: false }).first().isVisible()))
+        found.push(`not to be read: ${word}`);
+    return found;
+  } finally {
+    await browser.close();
+    await rm(folder, { recursive: true });
+  }
+}
