@@ -19,6 +19,7 @@ import type {
 } from "@octavo/artifacts/program/model-plan";
 import { withDeclaredActivations } from "@octavo/artifacts/program/declared-activations";
 import { rankPlans } from "@octavo/artifacts/program/ranks/rank-plan";
+import { stagePlans } from "@octavo/artifacts/program/ranks/stage-plans";
 import { planModel } from "@octavo/artifacts/program/registry";
 import { OctavoError } from "@octavo/protocol/errors";
 import { type PackingOptions, WeightPacker } from "./weight-packer.js";
@@ -28,8 +29,16 @@ export interface LoadModelOptions extends PackingOptions {
   readonly maxTokens: number;
   /** Tokens of the longest sequence; absent: as many as the model takes. */
   readonly maxModelLen?: number;
+  /** The stage to load; default all of the model. */
+  readonly stage?: StagePlace | undefined;
   /** Whether linears read what their matrices declare, rounded activations, or exact ones; default exact. */
   readonly activations?: "exact" | "declared" | undefined;
+}
+
+/** Which stage of how many; the last one samples. */
+export interface StagePlace {
+  readonly index: number;
+  readonly count: number;
 }
 
 /** A compiled program with the weights it owns. */
@@ -37,6 +46,9 @@ export interface LoadedModel extends Disposable {
   readonly program: Program;
   /** The linears that adapters can modify, by module name. */
   readonly adaptable: ReadonlyMap<string, AdaptableModule>;
+  /** Layers of keys and values, and the recurrent ops, that this stage has. */
+  readonly numLayers: number;
+  readonly states: readonly number[];
   /** Bytes of the packed matrices. */
   readonly weightBytes: number;
   /** Tensors of the checkpoint that the architecture does not read. */
@@ -63,7 +75,10 @@ export async function loadModel(
   const exact = planModel({ ...config, maxPositionEmbeddings: maxModelLen }, tensors);
   const plan = options.activations === "declared" ? withDeclaredActivations(exact, checkpoint.path) : exact;
   const { ranks = [backend] } = backend;
-  const plans = rankPlans(plan, ranks.length);
+  const { stage = { index: 0, count: 1 } } = options;
+  const own = stagePlans(plan, stage.count)[stage.index];
+  if (own === undefined) throw new OctavoError("internal_error", `There is no stage ${stage.index}.`);
+  const plans = rankPlans(own.plan, ranks.length);
   const progress = new JointProgress(options.onProgress);
   const packers = ranks.map((rank) => new WeightPacker(rank, { ...options, onProgress: progress.next() }));
   const dispose = (): void => {
@@ -72,7 +87,7 @@ export async function loadModel(
   try {
     const specs = await allOf(
       packers.map(async (weights, index) => {
-        const part = plans[index] ?? plan;
+        const part = plans[index] ?? own.plan;
         await weights.pack(part);
         return specOf(part, weights, options.maxTokens);
       }),
@@ -82,7 +97,9 @@ export async function loadModel(
     const program = backend.compileRanks?.(specs) ?? backend.compile(whole);
     return {
       program,
-      adaptable: plans[0]?.adaptable ?? plan.adaptable,
+      adaptable: plans[0]?.adaptable ?? own.plan.adaptable,
+      numLayers: own.numLayers,
+      states: own.states,
       weightBytes: packers.reduce((sum, { byteLength }) => sum + byteLength, 0),
       unusedTensors: plan.unusedTensors,
       stateWidths: (maxDraftTokens) => stateWidths(plan.ops, plan.buffers, maxDraftTokens),
