@@ -14,6 +14,7 @@ export const slowTests = [
   "packages/cli/dist/commands/cluster",
   "packages/engine/dist/model/native-schedules",
   "packages/engine/dist/model/ranks",
+  "packages/engine/dist/pipeline/pipeline",
   "packages/kernels/dist/cpu/ranked-backend",
   "packages/evals/dist/checks/traffic-drift/check",
   "packages/evals/dist/runners/batch-jobs/batch-jobs",

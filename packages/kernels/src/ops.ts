@@ -196,6 +196,10 @@ export type Op =
       readonly on: BufferRef;
       readonly from: "parts" | "first";
     }
+  /** Of a stage behind others: the step's rows as the stage before sent them. All of a program's come one after another. */
+  | { readonly op: "receive"; readonly out: BufferRef }
+  /** Of a stage before others: rows that the next one goes on with. */
+  | { readonly op: "send"; readonly in: BufferRef }
   | {
       /** Keeps the rows named by the plan's `outputTokens`, pooled where an output row says so; later ops run on those alone. */
       readonly op: "gather";

@@ -110,6 +110,8 @@ export interface StepPlan {
   /** Token index of each output row, ascending; a token may stand more than once. */
   readonly outputTokens: Int32Array;
   readonly outputs: readonly OutputRow[];
+  /** For each of the program's `receive` ops in turn `[numTokens, width]`; needed where it has any. */
+  readonly received?: Float32Array;
   /** Also return the raw logits of all sample and score rows (tests, comparisons). */
   readonly wantLogits?: boolean;
 }
@@ -154,6 +156,8 @@ export interface StepResult {
   readonly rows: readonly RowResult[];
   /** Native wall time of the step, ms. */
   readonly computeMs: number;
+  /** For each of the program's `send` ops in turn `[numTokens, width]`. */
+  readonly sent?: Float32Array;
   /** What each rank got from the others, of a program that ranks run together. */
   readonly exchanges?: readonly RankExchange[];
 }

@@ -33,7 +33,7 @@ uvicorn-log-level: "info"
 served-model-name: [a, b]
 enable_prefix_caching: false
 enable-lora: true
-pipeline-parallel-size: 1
+data-parallel-size: 1
 enforce-eager: true
 speculative-config:
   method: ngram
@@ -79,7 +79,7 @@ test("what a file cannot say is refused with its place", async (t) => {
     ["config: other.yaml", /cannot name another/],
     ["- port", /expected flags and their values/],
     ["port:", /port: has no value/],
-    ["pipeline-parallel-size: 2", /serve\.yaml: --pipeline-parallel-size 2 is vLLM's/],
+    ["data-parallel-size: 2", /serve\.yaml: --data-parallel-size 2 is vLLM's/],
     ["{", /serve\.yaml:1:/],
   ] as const)
     await assert.rejects(parse(t, yaml), { code: "invalid_option", message }, yaml);

@@ -17,8 +17,8 @@ export function checkLoraOptions(options: ResolvedLoadOptions): void {
     if (loraModules.length > 0) refuse("lora_modules", "expected none unless enable_lora is set");
     return;
   }
-  if (options.tensorParallelSize > 1)
-    refuse("enable_lora", "expected a tensor_parallel_size of 1: ranks have no adapters");
+  if (options.tensorParallelSize > 1 || options.pipelineParallelSize > 1)
+    refuse("enable_lora", "expected a tensor_parallel_size and a pipeline_parallel_size of 1");
   const names = new Set(loraModules.map(({ name }) => name));
   if (names.size < loraModules.length) refuse("lora_modules", "expected adapters of different names");
   const most = maxCpuLorasOf(options);

@@ -30,6 +30,7 @@ import { type MemoryPlan, planMemory } from "./memory-plan.js";
 import type { KvShape } from "../kv-cache/plan-kv-cache.js";
 import type { ModelSleep } from "./model-sleep.js";
 import { openModel, reopen } from "./open-model.js";
+import { openEarlierStages } from "./open-earlier-stages.js";
 import { schedulingOptions } from "../options/scheduling-options.js";
 import type { SpeculationOptions } from "../speculation/speculation.js";
 import { resolveSpeculativeConfig } from "../speculation/speculative-config.js";
@@ -88,6 +89,8 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
       maxDraftTokens: speculative?.numSpeculativeTokens ?? 0,
       hasOwnMemory: backend.info.hasOwnMemory === true,
     });
+    const stages = await openEarlierStages(backend, checkpoint, sizes, options);
+    if (stages !== undefined) owned.unshift(stages);
     const { loaded, tokenizer, templates, createEngine } = await loadContents(
       backend,
       checkpoint,
@@ -96,6 +99,7 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
       corruptor,
     );
     owned.unshift(loaded);
+    const stageBytes = (await stages?.loaded) ?? 0;
     const adapters = await loadAdapters(backend, checkpoint, loaded, adapterPaths, options);
     if (adapters !== undefined) owned.unshift(adapters);
     const speculation =
@@ -108,13 +112,21 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
         options,
       }));
     if (speculation?.owned !== undefined) owned.unshift(speculation.owned);
+    const running = stages?.behind(backend, loaded) ?? backend;
     const engine = createEngine(
       engineOptionsOf(
-        { backend, checkpoint, tokenizer, loaded, sizes, speculation: speculation?.options },
+        {
+          backend: running,
+          checkpoint,
+          tokenizer,
+          loaded,
+          sizes,
+          speculation: speculation?.options,
+        },
         options,
       ),
     );
-    await backend.settled?.().catch(async (error: unknown) => {
+    await running.settled?.().catch(async (error: unknown) => {
       await engine[Symbol.asyncDispose]();
       throw error;
     });
@@ -134,7 +146,7 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
       backend,
       engine,
       adapters,
-      weightBytes: loaded.weightBytes,
+      weightBytes: loaded.weightBytes + stageBytes,
       get packed() {
         return Promise.all(sleepers.map((part) => part.loaded.packed)).then(() => undefined);
       },
@@ -154,9 +166,10 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
 function weightCacheOf({
   weightCache,
   corruptWeights,
+  pipelineParallelSize,
   onWarning,
 }: ResolvedLoadOptions): WeightCache | undefined {
-  if (weightCache === "off" || corruptWeights !== undefined) return undefined;
+  if (weightCache === "off" || corruptWeights !== undefined || pipelineParallelSize > 1) return undefined;
   const folder =
     weightCache === "auto" ? join(huggingFaceHome(process.env), "octavo-weights") : resolve(weightCache);
   return new WeightCache({ folder, onWarning });
@@ -279,6 +292,7 @@ async function packWeights(
     maxTokens,
     maxModelLen,
     activations: options.activations,
+    stage: { index: options.pipelineParallelSize - 1, count: options.pipelineParallelSize },
     dtype: dtype === "auto" ? undefined : dtype,
     signal,
     onProgress:

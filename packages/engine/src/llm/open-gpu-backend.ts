@@ -25,6 +25,7 @@ const cpuOptions = {
   numThreads: undefined,
   kernels: "auto",
   tensorParallelSize: 1,
+  pipelineParallelSize: 1,
   weightsInPlace: false,
   weightCache: "off",
 } as const;

@@ -20,6 +20,7 @@ import type {
 } from "@octavo/artifacts/program/model-plan";
 import { withDeclaredActivations } from "@octavo/artifacts/program/declared-activations";
 import { rankPlans } from "@octavo/artifacts/program/ranks/rank-plan";
+import { type StagePlan, stagePlans } from "@octavo/artifacts/program/ranks/stage-plans";
 import { planModel } from "@octavo/artifacts/program/registry";
 import { OctavoError } from "@octavo/protocol/errors";
 import { type PackingOptions, WeightPacker } from "./weight-packer.js";
@@ -29,8 +30,16 @@ export interface LoadModelOptions extends PackingOptions {
   readonly maxTokens: number;
   /** Tokens of the longest sequence; absent: as many as the model takes. */
   readonly maxModelLen?: number;
+  /** The stage to load; default all of the model. */
+  readonly stage?: StagePlace | undefined;
   /** Whether linears read what their matrices declare, rounded activations, or exact ones; default exact. */
   readonly activations?: "exact" | "declared" | undefined;
+}
+
+/** Which stage of how many; the last one samples. */
+export interface StagePlace {
+  readonly index: number;
+  readonly count: number;
 }
 
 /** A compiled program with the weights it owns. */
@@ -38,6 +47,9 @@ export interface LoadedModel extends Disposable {
   readonly program: Program;
   /** The linears that adapters can modify, by module name. */
   readonly adaptable: ReadonlyMap<string, AdaptableModule>;
+  /** Layers of keys and values, and the recurrent ops, that this stage has. */
+  readonly numLayers: number;
+  readonly states: readonly number[];
   /** Bytes of the packed matrices. */
   readonly weightBytes: number;
   /** Tensors of the checkpoint that the architecture does not read. */
@@ -66,12 +78,19 @@ export async function loadModel(
   const { config, tensors } = checkpoint;
   const { maxModelLen = config.maxPositionEmbeddings, maxTokens } = options;
   const { ranks = [backend] } = backend;
+  const { stage = { index: 0, count: 1 } } = options;
   const planOf = (given: Checkpoint["tensors"]): ModelPlan => {
     const exact = planModel({ ...config, maxPositionEmbeddings: maxModelLen }, given);
     return options.activations === "declared" ? withDeclaredActivations(exact, checkpoint.path) : exact;
   };
+  const ownPlan = (whole: ModelPlan): StagePlan => {
+    const own = stagePlans(whole, stage.count)[stage.index];
+    if (own === undefined) throw new OctavoError("internal_error", `There is no stage ${stage.index}.`);
+    return own;
+  };
   const plan = planOf(tensors);
-  const plans = rankPlans(plan, ranks.length);
+  const own = ownPlan(plan);
+  const plans = rankPlans(own.plan, ranks.length);
   let packers = packersOf(ranks, options);
   const program = await packed(
     packers,
@@ -81,7 +100,9 @@ export async function loadModel(
   );
   return {
     program,
-    adaptable: plans[0]?.adaptable ?? plan.adaptable,
+    adaptable: plans[0]?.adaptable ?? own.plan.adaptable,
+    numLayers: own.numLayers,
+    states: own.states,
     weightBytes: packers.reduce((sum, { byteLength }) => sum + byteLength, 0),
     unusedTensors: plan.unusedTensors,
     stateWidths: (maxDraftTokens) => stateWidths(plan.ops, plan.buffers, maxDraftTokens),
@@ -100,7 +121,7 @@ export async function loadModel(
     refill: async (vacating, given) => {
       const { onProgress: _, signal: __, ...rest } = options;
       const refilled = packersOf(ranks, rest);
-      await packed(refilled, rankPlans(planOf(given), ranks.length), maxTokens, (___, whole) =>
+      await packed(refilled, rankPlans(ownPlan(planOf(given)).plan, ranks.length), maxTokens, (___, whole) =>
         vacating.refillProgram(program, whole),
       );
       packers = refilled;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { type Backend, createCpuBackend, createRankedBackend } from "@octavo/kernels";
+import { createCpuBackend, createRankedBackend } from "@octavo/kernels";
 import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
 import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
 import {
@@ -10,21 +10,10 @@ import {
   readModelFixtures,
   readQuantizedFixtures,
 } from "@octavo/artifacts/testing/model-fixtures";
+import { assertSameAnswers } from "../testing/oracles/same-answers.js";
 import { ModelRunner } from "../testing/oracles/model-runner.js";
 
 const MAX_TOKENS = 400;
-
-/** Logits of the prompt and of each decoded token, and the tokens. */
-async function answers(backend: Backend, checkpoint: Checkpoint, prompt: readonly number[]) {
-  using runner = await ModelRunner.load(backend, checkpoint, MAX_TOKENS, "f32");
-  const logits = await runner.logits(prompt);
-  runner.reset();
-  const tokens = await runner.greedy(prompt, 6);
-  const next = await runner.logits(tokens.slice(-1));
-  runner.reset();
-  const hidden = await runner.hidden(prompt.slice(0, 3));
-  return { tokens, rows: [...logits, ...next, ...hidden] };
-}
 
 async function compare(
   checkpoint: Checkpoint,
@@ -33,18 +22,9 @@ async function compare(
 ): Promise<void> {
   using alone = createCpuBackend({ numThreads: 1 });
   using ranks = createRankedBackend({ numRanks, numThreads });
-  const [expected, actual] = [
-    await answers(alone, checkpoint, prompt),
-    await answers(ranks, checkpoint, prompt),
-  ];
-  assert.deepEqual(actual.tokens, expected.tokens);
-  assert.equal(actual.rows.length, expected.rows.length);
-  for (const [index, row] of actual.rows.entries()) {
-    assert.ok(
-      Buffer.from(row.buffer).equals(Buffer.from(expected.rows[index]!.buffer)),
-      `row ${index} differs`,
-    );
-  }
+  using expected = await ModelRunner.load(alone, checkpoint, MAX_TOKENS, "f32");
+  using actual = await ModelRunner.load(ranks, checkpoint, MAX_TOKENS, "f32");
+  await assertSameAnswers(actual, expected, prompt);
 }
 
 describe("ranks give the bits of one", () => {

@@ -104,6 +104,15 @@ export const loadingOptions = {
       { min: 1, max: 64, default: 1 },
     ),
     /**
+     * Stages one behind the other, each a part of the layers with its weights and its KV cache in a process of its own; the last is this one. For
+     * memory, not for speed: a token passes them in turn. The tokens are those of one stage, to the bit.
+     */
+    pipelineParallelSize: option.integer(
+      "--pipeline-parallel-size <n>",
+      "stages of layers in processes of their own, one behind the other: same tokens",
+      { min: 1, max: 64, default: 1 },
+    ),
+    /**
      * Which kernels compute each kind of work. `auto`: where a processor has several, those measured to be clearly faster at the first
      * start, kept in the user's cache folder; `features`: those of its best instruction set; or paths by kind (f32, bf16, quantised,
      * codebook, ops), like `bf16=avx512`. Replicas that must agree in bits need the same.

@@ -105,7 +105,9 @@ export class Lowering {
       case "state_space":
         return planRecurrence(op, { gpu, arena, cache, vector });
       case "exchange":
-        throw new OctavoError("internal_error", "A GPU runs whole programs, not a rank's part.");
+      case "receive":
+      case "send":
+        throw new OctavoError("internal_error", "A GPU runs whole programs, not a part of one.");
     }
   }
 

@@ -31,7 +31,7 @@ namespace {
 
 /// Raised with any change to what is exported here or travels through it, together with `src/cpu/addon.ts`, so that
 /// kernels of an older build are refused when they are loaded rather than misread.
-constexpr int kInterfaceVersion = 8;
+constexpr int kInterfaceVersion = 9;
 
 /// Splits a list of names at its commas.
 Napi::Array split(Napi::Env env, const std::string& names) {

@@ -112,6 +112,8 @@ public:
             const bool is_first = text(op, "from") == "first";
             return ExchangeOp{span(op, "on"), is_first ? ExchangeKind::first : ExchangeKind::parts};
         }
+        if (name == "receive") return ReceiveOp{span(op, "out")};
+        if (name == "send") return SendOp{span(op, "in")};
         if (name == "gather") return GatherOp{span(op, "in"), span(op, "out")};
         throw Napi::Error::New(op.Env(), "the kernels know no op " + name);
     }

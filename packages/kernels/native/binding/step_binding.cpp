@@ -105,6 +105,7 @@ private:
         const StepResult& result = memory_->result;
         Napi::Object object = Napi::Object::New(env);
         object.Set("computeMs", Napi::Number::New(env, result.compute_ms));
+        set_part<Napi::Float32Array>(object, "sent", result.sent);
         object.Set("exchangedBytes", Napi::Number::New(env, static_cast<double>(result.exchanged_bytes)));
         object.Set("exchangeMs", Napi::Number::New(env, result.exchange_ms));
         object.Set("tokens", to_array<Napi::Int32Array>(env, result.tokens));
@@ -241,6 +242,11 @@ Napi::Value execute_step(const Napi::CallbackInfo& info) {
     read_outputs(rows, output_tokens, plan);
     read_adapters(info[5], plan);
     read_states(source.Get("states"), plan.recurrent);
+    plan.received.clear();
+    if (source.Has("received")) {
+        const Napi::Float32Array rows_received = source.Get("received").As<Napi::Float32Array>();
+        plan.received.assign(rows_received.Data(), rows_received.Data() + rows_received.ElementLength());
+    }
     plan.wants_logits = source.Get("wantLogits").ToBoolean();
     const Napi::Value promise = job->promise();
     unwrap<BackendThread>(info[0])->submit(env, std::move(job));

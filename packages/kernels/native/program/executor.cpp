@@ -52,7 +52,9 @@ struct Executor::Step {
     const StepPlan& plan;
     /// Rows that ops run over: the step's tokens, after `gather` its output rows.
     int64_t num_rows;
+    StepResult& result;
     bool gathered = false;
+    int64_t num_received = 0;
 
     int32_t embedding_row(const EmbeddingOp& op, int64_t token) const {
         const size_t at = static_cast<size_t>(token);
@@ -279,6 +281,18 @@ struct Executor::Step {
         program.rank().exchange(program.rows(op.on), num_rows, op.on.width, op.kind, executor.pool_);
     }
 
+    void operator()(const ReceiveOp& op) {
+        const Rows out = program.rows(op.out);
+        for (int64_t i = 0; i < num_rows; i++, num_received += op.out.width) {
+            std::memcpy(out.row(i), plan.received.data() + num_received, static_cast<size_t>(op.out.width) * sizeof(float));
+        }
+    }
+
+    void operator()(const SendOp& op) {
+        const Rows in = program.rows(op.in);
+        for (int64_t i = 0; i < num_rows; i++) result.sent.insert(result.sent.end(), in.row(i), in.row(i) + op.in.width);
+    }
+
     void operator()(const GatherOp& op) {
         const std::vector<OutputRow>& outputs = plan.outputs;
         const Rows in = program.rows(op.in);
@@ -315,7 +329,8 @@ void Executor::run(Program& program, const KvCache& cache, const StepPlan& plan,
         }
     } leaving{program.rank()};
     program.rank().begin_step();
-    Step step{*this, program, cache, plan, plan.num_tokens};
+    result.sent.clear();
+    Step step{*this, program, cache, plan, plan.num_tokens, result};
     attention_.begin(plan.layout());
     adapters_.begin(plan);
     states_.begin(plan.layout(), plan.recurrent, cache.states());

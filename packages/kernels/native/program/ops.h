@@ -235,6 +235,20 @@ struct ExchangeOp {
     auto reads() const { return std::array{on}; }
     auto writes() const { return std::array{on}; }
 };
+/// Rows that an earlier stage computed, from the plan.
+struct ReceiveOp {
+    BufferSpan out;
+
+    auto reads() const { return std::array<BufferSpan, 0>{}; }
+    auto writes() const { return std::array{out}; }
+};
+/// Rows that a later stage goes on with, to the result.
+struct SendOp {
+    BufferSpan in;
+
+    auto reads() const { return std::array{in}; }
+    auto writes() const { return std::array<BufferSpan, 0>{}; }
+};
 struct GatherOp {
     BufferSpan in;
     BufferSpan out;
@@ -245,6 +259,6 @@ struct GatherOp {
 
 using Op = std::variant<EmbeddingOp, RmsNormOp, LayerNormOp, LinearOp, RopeOp, AttentionOp, GatedActivationOp, ActivationOp, ExpertsOp,
                         SigmoidGateOp, GateOp, SplitOp, ConvolutionOp, RecurrenceOp, AddOp, ScaleOp, ClampOp, RoundE4m3Op, ExchangeOp,
-                        GatherOp>;
+                        ReceiveOp, SendOp, GatherOp>;
 
 }  // namespace octavo

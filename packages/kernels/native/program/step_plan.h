@@ -58,6 +58,8 @@ struct StepPlan {
     std::vector<int32_t> sequence_adapters;
     StateLayout recurrent;
     bool wants_logits = false;
+    /// What an earlier stage sent: the spans of its sends, one after another, each of all rows.
+    std::vector<float> received;
 
     StepLayout layout() const {
         return {num_tokens,          num_sequences,       slots.data(), query_starts.data(), context_lengths.data(),
@@ -80,6 +82,8 @@ struct StepResult {
     /// Empty unless a row wants one.
     std::vector<uint64_t> digests;
     double compute_ms = 0.0;
+    /// The spans that the program sends, one after another, each of all rows.
+    std::vector<float> sent;
     /// What the rank got from others, and the time that it took, waits included.
     int64_t exchanged_bytes = 0;
     double exchange_ms = 0.0;

@@ -3,7 +3,7 @@ import { OctavoError } from "@octavo/protocol/errors";
 import type { BufferRef, Matrix, Op, ProgramSpec } from "../backend.js";
 import { stateWidths } from "../state-widths.js";
 import { checkGate, checkSplit, type OpChecker, activations, plainActivations } from "./gate-ops.js";
-import { checkExchange } from "./rank-ops.js";
+import { checkHandOver } from "./rank-ops.js";
 import { checkRecurrentOp, type StateNeed } from "./recurrent-ops.js";
 import { type Span, spanOf } from "./span.js";
 
@@ -173,7 +173,9 @@ class ProgramChecker {
         this.#read("on", op.on);
         return this.#above("limit", op.limit);
       case "exchange":
-        return checkExchange(op, this.#checker);
+      case "receive":
+      case "send":
+        return checkHandOver(op, this.#checker);
       case "gather": {
         this.#needsTokens();
         const input = this.#read("in", op.in);

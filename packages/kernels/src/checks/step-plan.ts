@@ -1,6 +1,7 @@
 import type { KvCacheSpec, OutputRow, SamplerState, StepPlan } from "../backend.js";
 import { checkInteger, checkReal, fail, isInteger, isReal } from "./numbers.js";
 import type { CheckedProgram } from "./program.js";
+import { checkReceived } from "./rank-ops.js";
 import { checkStepStates } from "./step-states.js";
 
 /** Raw logits that a step may return: 1 GiB of them. */
@@ -25,6 +26,7 @@ export function checkStepPlan(plan: StepPlan, program: CheckedProgram, cache: Kv
     fail(`adapters has ${plan.adapters.length} elements; the step needs ${numSequences}.`);
   checkTokens(plan, program);
   checkSequences(plan, cache);
+  checkReceived(plan, program.spec);
   checkStepStates(plan, program, cache.states);
   checkOutputs(plan, program);
 }

@@ -66,6 +66,7 @@ export interface NativeOutputs {
 /** Flat arrays over all rows, in row order; absent where no row has such a part. */
 export interface NativeStepResult {
   readonly computeMs: number;
+  readonly sent?: Float32Array;
   readonly exchangedBytes: number;
   readonly exchangeMs: number;
   readonly tokens: Int32Array;

@@ -288,6 +288,7 @@ export class CpuBackend implements Backend {
       return {
         rows: decodeRows(plan.outputs, result, checked.vocabSize, checked.hiddenSize),
         computeMs: result.computeMs,
+        ...(result.sent !== undefined && { sent: result.sent }),
         ...(result.exchangeMs > 0 && {
           exchanges: [{ bytes: result.exchangedBytes, milliseconds: result.exchangeMs }],
         }),

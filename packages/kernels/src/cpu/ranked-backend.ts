@@ -230,6 +230,7 @@ class RankedBackend implements Backend {
     const results = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
     return {
       rows: results[0]?.rows ?? [],
+      ...(results[0]?.sent !== undefined && { sent: results[0].sent }),
       computeMs: Math.max(...results.map(({ computeMs }) => computeMs)),
       exchanges: results.flatMap(({ exchanges = [] }) => exchanges),
     };

@@ -137,7 +137,9 @@ function staysWithin(op: PlannedOp, buffer: number, local: LocalBuffer, buffers:
     case "gated_delta_rule":
     case "gather":
     case "layer_norm":
+    case "receive":
     case "round_e4m3":
+    case "send":
     case "sigmoid_gate":
     case "split":
     case "state_space":

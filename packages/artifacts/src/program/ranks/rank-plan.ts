@@ -92,7 +92,9 @@ class RankPlanner {
       case "gated_delta_rule":
       case "gather":
       case "layer_norm":
+      case "receive":
       case "round_e4m3":
+      case "send":
       case "sigmoid_gate":
       case "split":
       case "state_space":

@@ -23,7 +23,7 @@ const python = "code in Python cannot be loaded";
 export const foreignFlags: readonly ForeignFlags[] = [
   {
     effect: "none",
-    flags: `--pipeline-parallel-size=1 --data-parallel-size=1 --data-parallel-size-local=1 --nnodes=1 --node-rank=0
+    flags: `--data-parallel-size=1 --data-parallel-size-local=1 --nnodes=1 --node-rank=0
       --decode-context-parallel-size=1 --prefill-context-parallel-size=1 --data-parallel-rank=0 --data-parallel-start-rank=0
       --distributed-executor-backend=mp|uni`,
     why: several,

@@ -73,7 +73,7 @@ test("a command line is read as vLLM reads it", () => {
     ["--cudagraph-capture-sizes 1 2 4 --port 1", "--port 1"],
     ["--compilation-config.mode 3 -O3 --port 1", ""],
     ["--no-enable-expert-parallel model", "model"],
-    ["--pipeline-parallel-size=1 -- --port", "-- --port"],
+    ["-pp 2 --data-parallel-size=1 -- --port", "--pipeline-parallel-size 2 -- --port"],
     ["--enable-lora --disable-lora", "--enable-lora --no-enable-lora"],
     ["--unheard-of 3", "--unheard-of 3"],
   ] as const)
@@ -89,8 +89,8 @@ test("a command line is read as vLLM reads it", () => {
 
 test("what is not done is refused with what does the same", () => {
   for (const [line, message] of [
-    ["-pp 2", /^--pipeline-parallel-size 2 is vLLM's, and not Octavo's: .*octavo gateway/],
-    ["--pipeline_parallel_size=4", /octavo gateway/],
+    ["-dp 2", /^--data-parallel-size 2 is vLLM's, and not Octavo's: .*octavo gateway/],
+    ["--data_parallel_size=4", /octavo gateway/],
     ["--load-format dummy", /^--load-format dummy /],
     ["--num-gpu-blocks-override 100", /--kv-cache-memory/],
     ["--kv-transfer-config.kv_role both", /^--kv-transfer-config is vLLM's/],

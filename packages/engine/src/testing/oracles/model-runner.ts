@@ -39,12 +39,15 @@ export class ModelRunner implements Disposable {
     checkpoint: Checkpoint,
     maxTokens: number,
     kvDtype: KvDtype,
-    packing: PackingOptions & Pick<LoadModelOptions, "activations"> = {},
+    packing: PackingOptions & Pick<LoadModelOptions, "activations" | "stage"> = {},
+    /** The backend that runs the model, where it is another than the one that packs it. */
+    behind: (last: Backend, model: LoadedModel) => Backend = (last) => last,
   ): Promise<ModelRunner> {
     const { numKvHeads, headDim } = checkpoint.config;
     const model = await loadModel(backend, checkpoint, { ...packing, maxTokens, maxModelLen: maxTokens });
     const numBlocks = Math.ceil(maxTokens / BLOCK_SIZE);
-    const cache = backend.createKvCache({
+    const running = behind(backend, model);
+    const cache = running.createKvCache({
       numLayers: numAttentionLayers(checkpoint.config),
       numBlocks,
       blockSize: BLOCK_SIZE,
@@ -55,7 +58,7 @@ export class ModelRunner implements Disposable {
         states: { numSlots: 1, maxDraftTokens: 0, widths: model.stateWidths(0) },
       }),
     });
-    return new ModelRunner(backend, checkpoint, model, cache);
+    return new ModelRunner(running, checkpoint, model, cache);
   }
 
   get weightBytes(): number {

@@ -124,6 +124,8 @@ class ReferenceStep {
           values.set(values.map((value) => Math.max(-op.limit, Math.min(op.limit, value))));
         });
       case "exchange":
+      case "receive":
+      case "send":
         throw new OctavoError("internal_error", "The reference runs whole programs, not a rank's part.");
       case "gather": {
         const kept = this.#plan.outputs.map((output, index) => {

@@ -213,6 +213,8 @@ export class LayerRunner implements Disposable {
       case "state_space":
       case "embedding":
       case "exchange":
+      case "receive":
+      case "send":
       case "gather":
         throw new OctavoError("internal_error", `A layer cannot run ${op.op}.`);
     }

@@ -143,6 +143,8 @@ class StageBuilder {
       case "state_space":
       case "embedding":
       case "exchange":
+      case "receive":
+      case "send":
       case "gather":
         throw artifactUnsupported(
           this.#path,
@@ -212,6 +214,8 @@ class StageBuilder {
       case "state_space":
       case "embedding":
       case "exchange":
+      case "receive":
+      case "send":
       case "gather":
         return op;
     }
