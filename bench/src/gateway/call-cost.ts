@@ -90,7 +90,7 @@ export async function callCost({ requests, streams, rounds, peers }: CallCostOpt
     for (const contender of contenders) {
       await checkAnswers(contender);
       await load(contender, false, Math.ceil(3000 * share(contender.name)));
-      if (contender.streams) await load(contender, true, 64);
+      if (contender.streams) await load(contender, true, Math.ceil(64 * share(contender.name)));
     }
     for (let round = 0; round < rounds; round += 1)
       for (const contender of round % 2 === 0 ? contenders : contenders.toReversed())

@@ -67,13 +67,15 @@ function countNames(fields: JsonFields): number {
 }
 
 /** Names that stages, routing or translation read. */
-const meaningful: ReadonlySet<string> = new Set([
-  ...["model", "messages", "prompt", "suffix", "input", "instructions", "system", "query", "documents"],
-  ...["text_1", "text_2", "stream", "stream_options", "n", "best_of", "seed", "priority", "metadata", "user"],
-  ...["max_tokens", "max_completion_tokens", "max_output_tokens", "cache_salt", "tools", "tool_choice"],
-  ...["role", "content", "text", "type", "tool_calls", "function", "arguments", "output", "octavo"],
-  ...["reasoning_content", "image_url", "response_format", "temperature", "top_p", "stop", "options"],
-]);
+const meaningful: ReadonlySet<string> = new Set(
+  [
+    "model messages prompt suffix input instructions system query documents text_1",
+    "text_2 stream stream_options n best_of seed priority metadata user max_tokens",
+    "max_completion_tokens max_output_tokens cache_salt tools tool_choice role content text type tool_calls",
+    "function arguments output octavo reasoning_content image_url response_format temperature top_p stop",
+    "options",
+  ].flatMap((line) => line.split(" ")),
+);
 
 function requireOwnCase(object: JsonFields): void {
   for (const name in object) {

@@ -35,20 +35,20 @@ test("a process that was killed leaves what it granted", async (t) => {
   t.after(() => rm(folder, { recursive: true }));
   const file = join(folder, "state");
   const first = new EmbeddedStore({ nowMs: () => 1, file });
-  await first.take(hour, 30, 30);
-  await first.giveBack(hour, 10);
+  first.take(hour, 30, 30);
+  first.giveBack(hour, 10);
   await first.writeDocument("rollout", "{}", 0);
   // not closed: as after kill -9, in the middle of a line
   await appendFile(file, '{"window":"h","tak');
   const second = new EmbeddedStore({ nowMs: () => 2, file });
-  assert.equal(await second.taken(hour), 20);
+  assert.equal(second.taken(hour), 20);
   assert.deepEqual(await second.readDocument("rollout"), { value: "{}", version: 1 });
-  await second.take(hour, 80, 80);
+  second.take(hour, 80, 80);
   await second.close();
   await assert.rejects(async () => second.giveBack(hour, 1), { code: "store_unavailable" });
-  assert.equal(await new EmbeddedStore({ nowMs: () => 3, file }).take(hour, 1, 1), 0);
+  assert.equal(new EmbeddedStore({ nowMs: () => 3, file }).take(hour, 1, 1), 0);
   const late = new EmbeddedStore({ nowMs: () => 9_000_000, file });
-  assert.equal(await late.taken(hour), 0, "windows that ended are gone");
+  assert.equal(late.taken(hour), 0, "windows that ended are gone");
   await late.close();
   assert.ok(!(await readFile(file, "utf8")).includes("window"));
 });
@@ -75,7 +75,7 @@ test("a long history is rewritten, and keeps the sums", async (t) => {
   const window = { ...hour, limit: 1e9 };
   for (let i = 0; i < 50_100; i++) store.take(window, 1, 1);
   assert.ok((await readFile(file, "utf8")).split("\n").length < 200);
-  assert.equal(await new EmbeddedStore({ nowMs: () => 1, file }).taken(window), 50_100);
+  assert.equal(new EmbeddedStore({ nowMs: () => 1, file }).taken(window), 50_100);
 });
 
 test("blobs stay within their bounds, the least recently used go", async () => {
@@ -92,8 +92,8 @@ test("blobs stay within their bounds, the least recently used go", async () => {
 test("window keys are independent", async () => {
   const store = new EmbeddedStore({ nowMs: Date.now });
   const [one, two] = [testWindow(1), testWindow(1)];
-  assert.equal(await store.take(one, 1, 1), 1);
-  assert.equal(await store.take(two, 1, 1), 1);
+  assert.equal(store.take(one, 1, 1), 1);
+  assert.equal(store.take(two, 1, 1), 1);
 });
 
 test("several processes that count need a store that they share", () => {

@@ -44,7 +44,7 @@ export function testStore(name: string, open: () => SharedStore, skip: string | 
   check("200 takers at once share a window for 100", async (store, other) => {
     const window = testWindow(100);
     const grants = await Promise.all(
-      Array.from({ length: 200 }, (_, index) => (index % 2 === 0 ? store : other).take(window, 1, 1)),
+      Array.from({ length: 200 }, async (_, index) => (index % 2 === 0 ? store : other).take(window, 1, 1)),
     );
     assert.equal(
       grants.reduce((sum, granted) => sum + granted, 0),
