@@ -40,7 +40,7 @@ const textPart = z
 const content = z.union([z.string(), listOf(textPart, { max: requestLimits.contentParts })]);
 
 /** A call the assistant made earlier; `arguments` is JSON in a string, as OpenAI sends it, or already an object. */
-const toolCall = z.object({
+const functionCall = z.object({
   id: z.string().nullish(),
   type: z.literal("function").nullish(),
   function: z.object({
@@ -48,6 +48,15 @@ const toolCall = z.object({
     arguments: z.union([z.string(), z.record(z.string(), z.unknown())]).nullish(),
   }),
 });
+
+/** Of a custom tool: its one argument is a text. */
+const customCall = z.object({
+  id: z.string().nullish(),
+  type: z.literal("custom"),
+  custom: z.object({ name: z.string().min(1), input: z.string() }),
+});
+
+const toolCall = z.discriminatedUnion("type", [functionCall, customCall]);
 
 export const chatMessage = z
   .object({
@@ -86,7 +95,7 @@ const toolName = z
   });
 
 /** A function the model may call, as given to its template. */
-export const chatTool = z.looseObject({
+const functionTool = z.looseObject({
   type: z.literal("function"),
   function: z.looseObject({
     name: toolName,
@@ -96,19 +105,47 @@ export const chatTool = z.looseObject({
   }),
 });
 
-export type ChatTool = z.output<typeof chatTool>;
+export type ChatTool = z.output<typeof functionTool>;
+
+const customFormat = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("text") }),
+  z.object({
+    type: z.literal("grammar"),
+    grammar: z.object({ syntax: z.enum(["lark", "regex"]), definition: z.string().min(1) }),
+  }),
+]);
+
+/** A tool that takes a text instead of arguments. */
+const customTool = z.object({
+  type: z.literal("custom"),
+  custom: z.object({
+    name: toolName,
+    description: z.string().nullish(),
+    format: customFormat.nullish(),
+  }),
+});
+
+export type ChatCustomTool = z.output<typeof customTool>;
+
+const chatTool = z.discriminatedUnion("type", [functionTool, customTool], {
+  error: "expected a tool of type function or custom; this server has no built-in tools",
+});
+
+export function toolNameOf(tool: ChatTool | ChatCustomTool): string {
+  return tool.type === "custom" ? tool.custom.name : tool.function.name;
+}
 
 /** Tools of one request. Names must differ: an answer names the tool it calls. */
 export const chatTools = listOf(chatTool, { max: requestLimits.tools }).superRefine((tools, context) => {
   const seen = new Map<string, number>();
   for (const [index, tool] of tools.entries()) {
-    const { name } = tool.function;
+    const name = toolNameOf(tool);
     const earlier = seen.get(name);
     if (earlier !== undefined) {
       context.addIssue({
         code: "custom",
         message: `tools[${earlier}] has the name ${JSON.stringify(name.slice(0, 64))} already`,
-        path: [index, "function", "name"],
+        path: [index, tool.type, "name"],
       });
       return;
     }

@@ -29,17 +29,20 @@ export const chatPromptFields = {
   ...mediaFields,
 } as const;
 
-const namedFunction = z.object({ type: z.literal("function"), function: z.object({ name: z.string() }) });
+const namedTool = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("function"), function: z.object({ name: z.string() }) }),
+  z.object({ type: z.literal("custom"), custom: z.object({ name: z.string() }) }),
+]);
 
 const toolChoice = z.union([
   z.enum(["none", "auto", "required"]),
-  namedFunction,
+  namedTool,
   /** Only these may be called; the others stay in the prompt, whose beginning remains the same for the cache. */
   z.object({
     type: z.literal("allowed_tools"),
     allowed_tools: z.object({
       mode: z.enum(["auto", "required"]),
-      tools: listOf(namedFunction, { min: 1, max: requestLimits.tools }),
+      tools: listOf(namedTool, { min: 1, max: requestLimits.tools }),
     }),
   }),
 ]);
@@ -86,7 +89,10 @@ export type SamplingFields = Pick<ChatCompletionRequest, keyof typeof samplingFi
 
 export type ChatFinishReason = "stop" | "length" | "tool_calls";
 
-/** What Octavo adds to a call whose arguments are not a JSON object; they are delivered as the model wrote them. */
+/**
+ * What Octavo adds to a call whose arguments are not a JSON object, or not one with the text that a custom tool takes; they
+ * are delivered as the model wrote them.
+ */
 export interface ToolCallNote {
   readonly invalid_arguments: string;
 }
@@ -98,6 +104,13 @@ export interface ChatToolCall {
   readonly octavo?: ToolCallNote;
 }
 
+export interface ChatCustomToolCall {
+  readonly id: string;
+  readonly type: "custom";
+  readonly custom: { readonly name: string; readonly input: string };
+  readonly octavo?: ToolCallNote;
+}
+
 export interface ChatAnswerMessage {
   readonly role: string;
   /** null where the answer consists of tool calls or reasoning alone. */
@@ -105,15 +118,16 @@ export interface ChatAnswerMessage {
   readonly reasoning: string | null;
   /** The same text under the name that vLLM gave it before; with `--enable-reasoning-content`. */
   readonly reasoning_content?: string;
-  readonly tool_calls?: readonly ChatToolCall[];
+  readonly tool_calls?: readonly (ChatToolCall | ChatCustomToolCall)[];
 }
 
-/** The first delta of a call has id, type and name; later ones have pieces of the arguments. */
+/** The first delta of a call has id, type and name; later ones have pieces of the arguments or the input. */
 export interface ChatToolCallDelta {
   readonly index: number;
   readonly id?: string;
-  readonly type?: "function";
+  readonly type?: "function" | "custom";
   readonly function?: { readonly name?: string; readonly arguments: string };
+  readonly custom?: { readonly name?: string; readonly input: string };
   readonly octavo?: ToolCallNote;
 }
 

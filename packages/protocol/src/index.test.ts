@@ -51,6 +51,7 @@ it("exports these values and no others", () => {
     "toErrorBody",
     "toMessagesErrorBody",
     "tokenizeRequest",
+    "toolNameOf",
     "unknownFields",
     "unloadLoraRequest",
     "usageInfo",

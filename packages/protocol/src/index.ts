@@ -32,7 +32,14 @@ export type {
 } from "./serving-record.js";
 export { maxTokenId, requestLimits } from "./fields.js";
 export type { PromptInput } from "./prompt-input.js";
-export { chatRoles, type ChatMessage, type ChatRole, type ChatTool } from "./chat-messages.js";
+export {
+  chatRoles,
+  type ChatCustomTool,
+  type ChatMessage,
+  type ChatRole,
+  type ChatTool,
+  toolNameOf,
+} from "./chat-messages.js";
 export {
   chatCompletionRequest,
   type ChatAnswerMessage,
@@ -43,6 +50,7 @@ export {
   type ChatCompletionRequest,
   type ChatDelta,
   type ChatFinishReason,
+  type ChatCustomToolCall,
   type ChatToolCall,
   type ChatToolCallDelta,
   type SamplingFields,

@@ -57,7 +57,14 @@ const inputItem = z.union(
     }),
     z.object({
       ...answered,
-      type: z.literal("function_call_output"),
+      type: z.literal("custom_tool_call"),
+      call_id: z.string().min(1).max(requestLimits.idLength),
+      name: z.string().min(1),
+      input: z.string(),
+    }),
+    z.object({
+      ...answered,
+      type: z.enum(["function_call_output", "custom_tool_call_output"]),
       call_id: z.string().min(1).max(requestLimits.idLength),
       output: z.union([z.string(), textParts]),
     }),
@@ -71,30 +78,51 @@ const inputItem = z.union(
   ],
   {
     error:
-      "expected a message, function_call, function_call_output or reasoning item; others are not supported",
+      "expected a message, function_call, custom_tool_call, an output of one of these, or a reasoning item; others are not supported",
   },
 );
 
+const deferred = unsupported("this server has no tool search", isFalse);
+
 const functionTool = z.object({
-  type: z.literal("function", {
-    error: "only function tools are supported; this server has no built-in tools",
-  }),
+  type: z.literal("function"),
   name: z.string().min(1),
   description: z.string().nullish(),
   parameters: z.record(z.string(), z.unknown()).nullish(),
   strict: z.boolean().nullish(),
-  defer_loading: unsupported("this server has no tool search", isFalse),
+  defer_loading: deferred,
 });
 
-const namedFunction = z.object({ type: z.literal("function"), name: z.string() });
+const customTool = z.object({
+  type: z.literal("custom"),
+  name: z.string().min(1),
+  description: z.string().nullish(),
+  format: z
+    .discriminatedUnion("type", [
+      z.object({ type: z.literal("text") }),
+      z.object({
+        type: z.literal("grammar"),
+        syntax: z.enum(["lark", "regex"]),
+        definition: z.string().min(1),
+      }),
+    ])
+    .nullish(),
+  defer_loading: deferred,
+});
+
+const tool = z.discriminatedUnion("type", [functionTool, customTool], {
+  error: "only function and custom tools are supported; this server has no built-in tools",
+});
+
+const namedTool = z.object({ type: z.enum(["function", "custom"]), name: z.string() });
 
 const toolChoice = z.union([
   z.enum(["none", "auto", "required"]),
-  namedFunction,
+  namedTool,
   z.object({
     type: z.literal("allowed_tools"),
     mode: z.enum(["auto", "required"]),
-    tools: listOf(namedFunction, { min: 1, max: requestLimits.tools }),
+    tools: listOf(namedTool, { min: 1, max: requestLimits.tools }),
   }),
 ]);
 
@@ -133,7 +161,7 @@ export const responsesRequest = z.object({
   background: z.boolean().nullish(),
   temperature: z.number().min(0).max(1e6).nullish(),
   top_p: z.number().gt(0).max(1).nullish(),
-  tools: listOf(functionTool, { max: requestLimits.tools }).nullish(),
+  tools: listOf(tool, { max: requestLimits.tools }).nullish(),
   tool_choice: toolChoice.nullish(),
   parallel_tool_calls: z.boolean().nullish(),
   text: z.object({ format: z.looseObject({ type: z.string() }).nullish(), verbosity }).nullish(),
@@ -200,6 +228,15 @@ export type ResponseItem =
       call_id: string;
       name: string;
       arguments: string;
+      octavo?: ToolCallNote;
+    }
+  | {
+      type: "custom_tool_call";
+      id: string;
+      status: ResponseItemStatus;
+      call_id: string;
+      name: string;
+      input: string;
       octavo?: ToolCallNote;
     };
 

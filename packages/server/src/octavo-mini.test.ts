@@ -83,6 +83,31 @@ describe("octavo-mini calls tools", () => {
     }
   });
 
+  it("with a text that follows a custom tool's grammar", async () => {
+    const expression = new RegExp(String.raw`^"[a-z]{1,8}"( [+-] "[a-z]{1,8}"){1,2}$`);
+    const definition = 'start: NAME (" " ("+" | "-") " " NAME)~1..2\nNAME: "\\"" /[a-z]{1,8}/ "\\""';
+    const { choices } = await client.chat.completions.create({
+      model: octavoMini.llm.name,
+      max_tokens: 128,
+      messages: [{ role: "user", content: "Hello!" }],
+      tools: [
+        {
+          type: "custom",
+          custom: { name: "calculate", format: { type: "grammar", grammar: { syntax: "lark", definition } } },
+        },
+      ],
+      tool_choice: { type: "custom", custom: { name: "calculate" } },
+      temperature: 1,
+      seed: 3,
+      n: 4,
+    });
+    for (const { message } of choices) {
+      const [call] = message.tool_calls ?? [];
+      assert.ok(call?.type === "custom");
+      assert.match(call.custom.input, expression);
+    }
+  });
+
   it("that parse() reads by their zod schema, strict ones left to the model", async () => {
     const parameters = z.object({ city: z.string() });
     const { choices } = await client.chat.completions.parse({

@@ -3,6 +3,7 @@ import type {
   ChatAnswerMessage,
   ChatCompletionRequest,
   ChatDelta,
+  ChatCustomToolCall,
   ChatFinishReason,
   ChatToolCall,
 } from "@octavo/protocol";
@@ -14,6 +15,8 @@ import { untaggedJsonCalls } from "@octavo/text/parsers/shared/json-calls";
 import { toolSchemas } from "@octavo/text/parsers/shared/tool-schemas";
 import type { DecodeOptions, Tokenizer } from "@octavo/text/tokenizer/tokenizer";
 import type { ThinkingBudget } from "../api.js";
+import { CustomInput } from "./custom-input.js";
+import { asFunction } from "./custom-tools.js";
 import { ReasoningTokens } from "./reasoning-tokens.js";
 import {
   afterReasoning,
@@ -24,6 +27,7 @@ import {
 } from "./tool-grammar.js";
 import { unsupportedField } from "@octavo/protocol/refusal";
 
+export { asFunction, inputName } from "./custom-tools.js";
 export { type OutputConstraint } from "./tool-grammar.js";
 
 export type ChatOutputFields = Pick<
@@ -118,8 +122,11 @@ export class ChatOutput {
       reasoning,
       promptReasoning: this.#promptReasoning,
       callStarts: tools === undefined || isConstrained ? [] : callStarts(tools),
-      schemas: toolSchemas(this.#fields.tools ?? []),
+      schemas: toolSchemas((this.#fields.tools ?? []).map(asFunction)),
     });
+    const custom = (this.#fields.tools ?? []).flatMap((tool) =>
+      tool.type === "custom" ? [tool.custom.name] : [],
+    );
     const countsTokens = reasoning !== undefined || tools?.reasoning !== undefined;
     return new ChatReader(parser, {
       tokens: countsTokens ? new ReasoningTokens(this.#tokenizer, promptTokens, decoding) : undefined,
@@ -127,6 +134,7 @@ export class ChatOutput {
       namesReasoningTwice: this.#namesReasoningTwice,
       maxCalls: this.#fields.parallel_tool_calls === false ? 1 : Number.POSITIVE_INFINITY,
       isNamed: typeof this.#choice === "object",
+      customTools: new Set(custom),
       newCallId: tools?.callIds === "nine-characters" ? nineCharacters : callId,
     });
   }
@@ -150,6 +158,8 @@ interface ReaderOptions {
   readonly maxCalls: number;
   /** The request named the tool to call. */
   readonly isNamed: boolean;
+  /** Names of the tools that take a text instead of arguments. */
+  readonly customTools: ReadonlySet<string>;
   readonly newCallId: () => string;
 }
 
@@ -157,6 +167,7 @@ interface ReaderOptions {
 export class ChatReader {
   readonly #parser: OutputParser;
   readonly #options: ReaderOptions;
+  readonly #inputs = new Map<number, CustomInput>();
   #numCalls = 0;
 
   constructor(parser: OutputParser, options: ReaderOptions) {
@@ -188,7 +199,7 @@ export class ChatReader {
   }
 
   #delta(event: OutputEvent): ChatDelta | undefined {
-    const { showsReasoning, namesReasoningTwice, maxCalls, newCallId } = this.#options;
+    const { showsReasoning, namesReasoningTwice, maxCalls, newCallId, customTools } = this.#options;
     if (event.kind === "ignored") return undefined;
     if (event.kind === "content") return { content: event.text };
     if (event.kind === "reasoning") {
@@ -200,31 +211,49 @@ export class ChatReader {
     if (event.kind === "call-start") {
       this.#numCalls += 1;
       const id = event.id ?? newCallId();
-      const named = { name: event.name, arguments: "" };
-      return { tool_calls: [{ index, id, type: "function", function: named }] };
+      const { name } = event;
+      if (customTools.has(name)) {
+        this.#inputs.set(index, new CustomInput());
+        return { tool_calls: [{ index, id, type: "custom", custom: { name, input: "" } }] };
+      }
+      return { tool_calls: [{ index, id, type: "function", function: { name, arguments: "" } }] };
     }
-    if (event.kind === "arguments") return { tool_calls: [{ index, function: { arguments: event.text } }] };
+    const input = this.#inputs.get(index);
+    if (event.kind === "arguments") {
+      if (input === undefined) return { tool_calls: [{ index, function: { arguments: event.text } }] };
+      const text = input.push(event.text);
+      return text === "" ? undefined : { tool_calls: [{ index, custom: { input: text } }] };
+    }
+    if (input !== undefined) {
+      const { text, problem = event.problem } = input.finish();
+      if (text === "" && problem === undefined) return undefined;
+      const octavo = problem === undefined ? {} : { octavo: { invalid_arguments: problem } };
+      return { tool_calls: [{ index, custom: { input: text }, ...octavo }] };
+    }
     if (event.problem === undefined) return undefined;
     const octavo = { invalid_arguments: event.problem };
     return { tool_calls: [{ index, function: { arguments: "" }, octavo }] };
   }
 }
 
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
 /** The message that deltas add up to. Content is null if there is no text but calls or reasoning. */
 export function messageOf(role: string, lead: string, deltas: readonly ChatDelta[]): ChatAnswerMessage {
   let content = lead;
   let reasoning = "";
-  const calls: { -readonly [K in keyof ChatToolCall]: ChatToolCall[K] }[] = [];
+  const calls: (Writable<ChatToolCall> | Writable<ChatCustomToolCall>)[] = [];
   for (const delta of deltas) {
     content += delta.content ?? "";
     reasoning += delta.reasoning ?? "";
-    for (const { index, id, function: part, octavo } of delta.tool_calls ?? []) {
-      const call = (calls[index] ??= {
-        id: id ?? "",
-        type: "function",
-        function: { name: part?.name ?? "", arguments: "" },
-      });
-      call.function = { ...call.function, arguments: call.function.arguments + (part?.arguments ?? "") };
+    for (const { index, id = "", function: part, custom, octavo } of delta.tool_calls ?? []) {
+      const call = (calls[index] ??=
+        custom === undefined
+          ? { id, type: "function", function: { name: part?.name ?? "", arguments: "" } }
+          : { id, type: "custom", custom: { name: custom.name ?? "", input: "" } });
+      if (call.type === "custom")
+        call.custom = { ...call.custom, input: call.custom.input + (custom?.input ?? "") };
+      else call.function = { ...call.function, arguments: call.function.arguments + (part?.arguments ?? "") };
       if (octavo !== undefined) call.octavo = octavo;
     }
   }

@@ -1,4 +1,4 @@
-import type { ChatCompletionRequest, ChatTool } from "@octavo/protocol";
+import { type ChatCompletionRequest, toolNameOf } from "@octavo/protocol";
 import type { GrammarSpec, JsonObject } from "@octavo/text/structured/grammar";
 import type { CallLayout, ToolFormat } from "@octavo/text/parsers/machine";
 import { jsonArrayLayout } from "@octavo/text/parsers/shared/json-calls";
@@ -6,6 +6,7 @@ import { listedArguments } from "@octavo/text/parsers/shared/listed-arguments";
 import type { ReasoningFormat } from "@octavo/text/parsers/machine";
 import type { PromptReasoning } from "@octavo/text/parsers/reasoning/reasoning-format";
 import { invalidField, unsupportedField } from "@octavo/protocol/refusal";
+import { callableTool, type CallableTool, larkArguments } from "./custom-tools.js";
 
 /** A constraint on the output, and the field that sets it. */
 export interface OutputConstraint {
@@ -19,31 +20,38 @@ type ToolFields = Pick<ChatCompletionRequest, "tools" | "tool_choice" | "paralle
 
 /** The request's tool choice. Throws `invalid_request` for a choice that its tools cannot satisfy. */
 export function toolChoice({ tools, tool_choice: choice }: ToolFields): ToolChoice {
-  const names = (tools ?? []).map((tool) => tool.function.name);
-  if (choice === undefined || choice === null || choice === "auto")
-    return names.length === 0 ? "none" : "auto";
+  const numTools = tools?.length ?? 0;
+  if (choice === undefined || choice === null || choice === "auto") return numTools === 0 ? "none" : "auto";
   if (choice === "none") return "none";
-  if (names.length === 0)
+  if (numTools === 0)
     throw invalidField("tool_choice", "a call can only be asked for together with tools; none are given");
   if (choice === "required") return "required";
-  const isOne = choice.type === "function";
-  const chosen = isOne
-    ? [choice.function.name]
-    : choice.allowed_tools.tools.map((tool) => tool.function.name);
-  for (const [index, name] of chosen.entries())
-    if (!names.includes(name))
-      throw invalidField(
-        isOne ? "tool_choice.function.name" : `tool_choice.allowed_tools.tools[${index}].function.name`,
-        `no tool has the name ${JSON.stringify(name.slice(0, 64))}`,
-      );
-  return isOne ? { named: choice.function.name } : choice.allowed_tools.mode;
+  const named = choice.type === "allowed_tools" ? undefined : choice;
+  const chosen = choice.type === "allowed_tools" ? choice.allowed_tools.tools : [choice];
+  for (const [index, each] of chosen.entries()) {
+    const name = nameOf(each);
+    if (tools?.some((tool) => tool.type === each.type && toolNameOf(tool) === name) === true) continue;
+    const at = named === undefined ? `tool_choice.allowed_tools.tools[${index}]` : "tool_choice";
+    const kind = each.type === "custom" ? "custom tool" : "tool";
+    throw invalidField(
+      `${at}.${each.type}.name`,
+      `no ${kind} has the name ${JSON.stringify(name.slice(0, 64))}`,
+    );
+  }
+  return choice.type === "allowed_tools" ? choice.allowed_tools.mode : { named: nameOf(choice) };
+}
+
+type NamedTool = Exclude<NonNullable<ToolFields["tool_choice"]>, string | { readonly type: "allowed_tools" }>;
+
+function nameOf(choice: NamedTool): string {
+  return choice.type === "custom" ? choice.custom.name : choice.function.name;
 }
 
 /** The tools that may be called. */
-function callableTools({ tools, tool_choice: choice }: ToolFields): readonly ChatTool[] {
-  const all = tools ?? [];
+function callableTools({ tools, tool_choice: choice }: ToolFields): readonly CallableTool[] {
+  const all = (tools ?? []).map(callableTool);
   if (typeof choice !== "object" || choice?.type !== "allowed_tools") return all;
-  const allowed = new Set(choice.allowed_tools.tools.map((tool) => tool.function.name));
+  const allowed = new Set(choice.allowed_tools.tools.map(nameOf));
   return all.filter((tool) => allowed.has(tool.function.name));
 }
 
@@ -82,7 +90,9 @@ export function toolGrammar(
         options: [called(format.layout, calls(tools, format.layout, isSingle, false)), text],
       };
     }
-    const param = isNarrowed ? "tool_choice" : `tools[${strict}].function.strict`;
+    const isCustom = fields.tools?.[strict]?.type === "custom";
+    const asked = `tools[${strict}].${isCustom ? "custom.format" : "function.strict"}`;
+    const param = isNarrowed ? "tool_choice" : asked;
     const message =
       "this model's calls have no start that could be watched for; set tool_choice to required, or name the tool";
     throw unsupportedField(param, message);
@@ -135,7 +145,7 @@ export function afterReasoning(
 }
 
 function guardedCalls(
-  tools: readonly ChatTool[],
+  tools: readonly CallableTool[],
   layout: CallLayout,
   trigger: string,
   isSingle: boolean,
@@ -166,7 +176,7 @@ function called(layout: CallLayout, content: GrammarSpec): GrammarSpec {
 }
 
 function calls(
-  tools: readonly ChatTool[],
+  tools: readonly CallableTool[],
   layout: CallLayout,
   isSingle: boolean,
   enforcesAll: boolean,
@@ -176,7 +186,7 @@ function calls(
   return { kind: "repeat", item, separator: layout.separator, min: 1 };
 }
 
-function call(tool: ChatTool, layout: CallLayout, enforcesAll: boolean): GrammarSpec {
+function call(tool: CallableTool, layout: CallLayout, enforcesAll: boolean): GrammarSpec {
   const enforces = enforcesAll || tool.function.strict === true;
   return {
     kind: "sequence",
@@ -184,14 +194,15 @@ function call(tool: ChatTool, layout: CallLayout, enforcesAll: boolean): Grammar
   };
 }
 
-function argumentsSpec(tool: ChatTool, { notation }: CallLayout, enforces: boolean): GrammarSpec {
+function argumentsSpec(tool: CallableTool, { notation }: CallLayout, enforces: boolean): GrammarSpec {
+  if (tool.lark !== undefined) return larkArguments(tool.lark, notation);
   if (notation === undefined)
     return enforces ? { kind: "json_schema", schema: schemaOf(tool) } : { kind: "json_object" };
   return enforces ? listedArguments(tool, schemaOf(tool), notation) : notation.any;
 }
 
 /** Arguments are an object, even if the schema does not say so. The schema is JSON: it came in a request's body. */
-function schemaOf({ function: { parameters } }: ChatTool): JsonObject {
+function schemaOf({ function: { parameters } }: CallableTool): JsonObject {
   return { type: "object", ...(parameters as JsonObject | null | undefined) };
 }
 

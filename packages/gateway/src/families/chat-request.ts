@@ -143,7 +143,13 @@ function readCall(call: JsonFields, index: number): ChatCall {
   return { id: asString(call["id"]) ?? "", name: asString(name) ?? "", input: asRecord(input) };
 }
 
-function readTool(tool: JsonFields): ChatFunction {
+function readTool(tool: JsonFields, index: number): ChatFunction {
+  if (tool["type"] === "custom")
+    throw new OctavoError(
+      "unsupported_parameter",
+      `tools[${index}].type: this model's provider takes functions alone`,
+      { param: `tools[${index}].type` },
+    );
   const { name, description, parameters } = asRecord(tool["function"]);
   return {
     name: asString(name) ?? "",

@@ -45,6 +45,7 @@ const nestedFields = [
   "output",
   "arguments",
   "function",
+  "custom",
   "tool_calls",
   "reasoning_content",
 ] as const;

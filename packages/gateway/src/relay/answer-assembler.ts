@@ -1,4 +1,5 @@
 import { asNumber, asObjects, asRecord, asString, type JsonFields } from "@octavo/protocol";
+import { type CallText, callText, withCallText } from "./call-text.js";
 
 interface AssembledChoice {
   text: string;
@@ -7,7 +8,7 @@ interface AssembledChoice {
   refusal: string;
   role: string;
   finishReason: unknown;
-  readonly calls: Map<number, { id: string; name: string; arguments: string }>;
+  readonly calls: Map<number, { type: CallText["type"]; id: string; name: string; text: string }>;
 }
 
 /** Puts a streamed answer together into the one that would have come without `stream`. */
@@ -72,12 +73,13 @@ export class AnswerAssembler {
     into.finishReason = choice["finish_reason"] ?? into.finishReason;
     for (const call of asObjects(delta["tool_calls"])) {
       const place = asNumber(call["index"]) ?? 0;
-      const { name, arguments: text } = asRecord(call["function"]);
-      const before = into.calls.get(place) ?? { id: "", name: "", arguments: "" };
+      const { type, name, text = "" } = callText(call);
+      const before = into.calls.get(place) ?? { type, id: "", name: "", text: "" };
       into.calls.set(place, {
+        type: before.type,
         id: asString(call["id"]) ?? before.id,
-        name: asString(name) ?? before.name,
-        arguments: before.arguments + (asString(text) ?? ""),
+        name: name ?? before.name,
+        text: before.text + text,
       });
     }
   }
@@ -92,11 +94,9 @@ function messageOf({ role, content, reasoning, refusal, calls }: AssembledChoice
     ...(calls.size === 0
       ? {}
       : {
-          tool_calls: [...calls.values()].map(({ id, name, arguments: text }) => ({
-            id,
-            type: "function",
-            function: { name, arguments: text },
-          })),
+          tool_calls: [...calls.values()].map(({ id, type, name, text }) =>
+            withCallText(type, text, { id, type, [type]: { name } }),
+          ),
         }),
   };
 }

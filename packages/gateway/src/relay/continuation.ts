@@ -1,5 +1,6 @@
 import { asObjects, asRecord, asString, type JsonFields } from "@octavo/protocol";
 import type { StreamPart } from "../families/family.js";
+import { callText, withCallText } from "./call-text.js";
 
 /**
  * What a client has of a streamed answer: the token ids behind it, and how much text of each kind. When its target fails,
@@ -75,12 +76,12 @@ export class Continuation {
       if (text !== undefined) kept[field] = rest(field, text);
     }
     const calls = asObjects(delta["tool_calls"]).flatMap((call): JsonFields[] => {
-      const { name, arguments: text } = asRecord(call["function"]);
+      const { type, name, text = "" } = callText(call);
       const place = String(call["index"]);
-      const isKnown = asString(name) === undefined || rest(`name ${place}`, "x") === "";
-      const args = rest(`arguments ${place}`, asString(text) ?? "");
-      if (!isKnown) return [{ ...call, function: { name, arguments: args } }];
-      return args === "" ? [] : [{ index: call["index"], function: { arguments: args } }];
+      const isKnown = name === undefined || rest(`name ${place}`, "x") === "";
+      const args = rest(`arguments ${place}`, text);
+      if (!isKnown) return [withCallText(type, args, call)];
+      return args === "" ? [] : [withCallText(type, args, { index: call["index"] })];
     });
     if (delta["tool_calls"] !== undefined) {
       if (calls.length > 0) kept["tool_calls"] = calls;
@@ -107,9 +108,9 @@ function* textsOf(choice: JsonFields): Iterable<readonly [string, string]> {
     if (value !== undefined) yield [field, value];
   }
   for (const call of asObjects(delta["tool_calls"])) {
-    const { name, arguments: args } = asRecord(call["function"]);
+    const { name, text: args = "" } = callText(call);
     const place = String(call["index"]);
-    if (asString(name) !== undefined) yield [`name ${place}`, "x"];
-    yield [`arguments ${place}`, asString(args) ?? ""];
+    if (name !== undefined) yield [`name ${place}`, "x"];
+    yield [`arguments ${place}`, args];
   }
 }

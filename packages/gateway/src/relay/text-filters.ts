@@ -1,11 +1,14 @@
 import { asNumber, asObjects, asRecord, asString, type JsonFields, OctavoError } from "@octavo/protocol";
 import type { TextChannel, TextFilter } from "../exchange/stage.js";
+import { type CallText, callText, withCallText } from "./call-text.js";
 import { isTyped, TypedTexts } from "./typed-texts.js";
 
 /** Runs an answer's text through the filters of all stages, in order, chunk by chunk or whole. */
 export class TextFilters {
   readonly #filters: readonly TextFilter[];
   readonly #open = new Map<string, TextChannel>();
+  /** Of calls by choice and index, for what was held back of their texts. */
+  readonly #callTypes = new Map<string, CallText["type"]>();
   readonly #typed = new TypedTexts({
     push: (channel, text) => this.#push(channel, text),
     end: (channel) => this.#end(channel),
@@ -68,18 +71,14 @@ export class TextFilters {
     if (Array.isArray(message["tool_calls"])) {
       const calls: JsonFields[] = [];
       for (const [place, call] of asObjects(message["tool_calls"]).entries()) {
-        const fn = asRecord(call["function"]);
+        const { type, text: args } = callText(call);
         const channel = {
           choice: index,
           kind: "arguments",
           index: asNumber(call["index"]) ?? place,
         } as const;
-        const args = asString(fn["arguments"]);
-        calls.push(
-          args === undefined
-            ? call
-            : { ...call, function: { ...fn, arguments: await filter(channel, args) } },
-        );
+        this.#callTypes.set(`${index} ${channel.index}`, type);
+        calls.push(args === undefined ? call : withCallText(type, await filter(channel, args), call));
       }
       fields["tool_calls"] = calls;
     }
@@ -93,7 +92,8 @@ export class TextFilters {
       if (channel.choice !== index) continue;
       this.#open.delete(key);
       const rest = await this.#end(channel);
-      if (rest !== "") changed = withText(changed, channel, rest);
+      const type = this.#callTypes.get(`${index} ${channel.index}`) ?? "function";
+      if (rest !== "") changed = withText(changed, channel, type, rest);
     }
     return changed;
   }
@@ -133,11 +133,16 @@ const textKinds = [
 ] as const;
 
 /** Appends text to a finish chunk's choice. */
-function withText(choice: JsonFields, { kind, index }: TextChannel, text: string): JsonFields {
+function withText(
+  choice: JsonFields,
+  { kind, index }: TextChannel,
+  type: CallText["type"],
+  text: string,
+): JsonFields {
   if (choice["text"] !== undefined) return { ...choice, text: `${asString(choice["text"]) ?? ""}${text}` };
   const delta = asRecord(choice["delta"]);
   if (kind === "arguments") {
-    const calls = [...asObjects(delta["tool_calls"]), { index, function: { arguments: text } }];
+    const calls = [...asObjects(delta["tool_calls"]), withCallText(type, text, { index })];
     return { ...choice, delta: { ...delta, tool_calls: calls } };
   }
   const field = kind === "content" ? "content" : "reasoning_content";

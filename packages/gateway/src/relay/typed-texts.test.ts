@@ -6,8 +6,9 @@ import { guardrailsStage } from "../guardrails/guardrails-stage.js";
 import { sampleContext, sampleExchange } from "../limits/testing/sample-exchange.js";
 import { TextFilters } from "./text-filters.js";
 
-type Shape = "chat" | "responses" | "messages";
-const shapes: readonly Shape[] = ["chat", "responses", "messages"];
+/** With custom tools, whose calls have a text instead of arguments, in the two that know them. */
+type Shape = "chat" | "custom chat" | "responses" | "custom responses" | "messages";
+const shapes: readonly Shape[] = ["chat", "custom chat", "responses", "custom responses", "messages"];
 
 /** An answer of each API with a thought, a text and a call. */
 interface Said {
@@ -17,19 +18,24 @@ interface Said {
 }
 
 function wholeOf(shape: Shape, { thought, text, args }: Said): JsonFields {
-  if (shape === "chat") {
-    const call = { id: "c", type: "function", function: { name: "f", arguments: args } };
+  if (shape.endsWith("chat")) {
+    const call =
+      shape === "chat"
+        ? { id: "c", type: "function", function: { name: "f", arguments: args } }
+        : { id: "c", type: "custom", custom: { name: "f", input: args } };
     const message = { role: "assistant", content: text, reasoning_content: thought, tool_calls: [call] };
     return { object: "chat.completion", choices: [{ index: 0, message, finish_reason: "tool_calls" }] };
   }
-  if (shape === "responses")
+  if (shape.endsWith("responses"))
     return {
       object: "response",
       status: "completed",
       output: [
         { type: "reasoning", summary: [], content: [{ type: "reasoning_text", text: thought }] },
         { type: "message", role: "assistant", content: [{ type: "output_text", text, annotations: [] }] },
-        { type: "function_call", call_id: "c", name: "f", arguments: args },
+        shape === "responses"
+          ? { type: "function_call", call_id: "c", name: "f", arguments: args }
+          : { type: "custom_tool_call", call_id: "c", name: "f", input: args },
       ],
     };
   return {
@@ -47,7 +53,9 @@ function wholeOf(shape: Shape, { thought, text, args }: Said): JsonFields {
 /** The same as a stream, each text cut into pieces. */
 function eventsOf(shape: Shape, said: Said, cut: (text: string) => readonly string[]): readonly JsonFields[] {
   const { thought, text, args } = said;
-  if (shape === "chat") {
+  if (shape.endsWith("chat")) {
+    const called = (piece: string): JsonFields =>
+      shape === "chat" ? { function: { arguments: piece } } : { custom: { input: piece } };
     const chunk = (delta: JsonFields, finish: string | null = null): JsonFields => ({
       object: "chat.completion.chunk",
       choices: [{ index: 0, delta, finish_reason: finish }],
@@ -55,7 +63,7 @@ function eventsOf(shape: Shape, said: Said, cut: (text: string) => readonly stri
     return [
       ...cut(thought).map((piece) => chunk({ reasoning_content: piece })),
       ...cut(text).map((piece) => chunk({ content: piece })),
-      ...cut(args).map((piece) => chunk({ tool_calls: [{ index: 0, function: { arguments: piece } }] })),
+      ...cut(args).map((piece) => chunk({ tool_calls: [{ index: 0, ...called(piece) }] })),
       chunk({}, "tool_calls"),
     ];
   }
@@ -79,7 +87,7 @@ function eventsOf(shape: Shape, said: Said, cut: (text: string) => readonly stri
       { type: "message_stop" },
     ];
   }
-  const response = wholeOf("responses", said);
+  const response = wholeOf(shape, said);
   const items = asObjects(response["output"]);
   const item = (output_index: number, name: string, field: string, whole: string): JsonFields[] => [
     {
@@ -105,7 +113,9 @@ function eventsOf(shape: Shape, said: Said, cut: (text: string) => readonly stri
     { type: "response.created", response: { object: "response", status: "in_progress", output: [] } },
     ...item(0, "reasoning_text", "text", thought),
     ...item(1, "output_text", "text", text),
-    ...item(2, "function_call_arguments", "arguments", args),
+    ...(shape === "responses"
+      ? item(2, "function_call_arguments", "arguments", args)
+      : item(2, "custom_tool_call_input", "input", args)),
     { type: "response.completed", response },
   ].map((event, sequence_number) => ({ ...event, sequence_number }));
 }
@@ -114,12 +124,15 @@ function eventsOf(shape: Shape, said: Said, cut: (text: string) => readonly stri
 function saidBy(shape: Shape, events: readonly JsonFields[]): Said {
   const said = { thought: "", text: "", args: "" };
   for (const event of events) {
-    if (shape === "chat") {
+    if (shape.endsWith("chat")) {
       const delta = asRecord(asObjects(event["choices"])[0]?.["delta"]);
       said.thought += asString(delta["reasoning_content"]) ?? "";
       said.text += asString(delta["content"]) ?? "";
       for (const call of asObjects(delta["tool_calls"]))
-        said.args += asString(asRecord(call["function"])["arguments"]) ?? "";
+        said.args +=
+          asString(asRecord(call["function"])["arguments"]) ??
+          asString(asRecord(call["custom"])["input"]) ??
+          "";
     } else if (shape === "messages") {
       const delta = asRecord(event["delta"]);
       said.thought += asString(delta["thinking"]) ?? "";
@@ -127,7 +140,7 @@ function saidBy(shape: Shape, events: readonly JsonFields[]): Said {
       said.args += asString(delta["partial_json"]) ?? "";
     } else if (typeof event["delta"] === "string") {
       const type = asString(event["type"]) ?? "";
-      const of = type.includes("reasoning") ? "thought" : type.includes("arguments") ? "args" : "text";
+      const of = type.includes("reasoning") ? "thought" : /arguments|input/.test(type) ? "args" : "text";
       said[of] += event["delta"];
     }
   }
@@ -201,7 +214,7 @@ for (const shape of shapes)
         assert.equal(verdict, undefined);
         // as one would put the texts back into an answer
         assert.deepEqual(JSON.parse(JSON.stringify(wholeOf(shape, read))), JSON.parse(JSON.stringify(whole)));
-        if (shape === "responses") {
+        if (shape.endsWith("responses")) {
           assert.deepEqual(asRecord(sent.at(-1)!["response"]), whole);
           assert.deepEqual(
             sent.map((event) => event["sequence_number"]),

@@ -33,6 +33,8 @@ export class PromptTokenizer {
     const messages = asObjects(fields["messages"]).map((message) => templateMessage(message));
     const tools = asObjects(fields["tools"]);
     if (this.#template === undefined || messages.includes(undefined)) return undefined;
+    // how a server tells its model of custom tools is its own affair
+    if (tools.some((tool) => tool["type"] === "custom")) return undefined;
     try {
       return this.#template.render(
         {

@@ -1,4 +1,5 @@
 import type { ChatTemplate, LanguageModel, TemplateInput, TemplateMessage } from "@octavo/engine";
+import { asFunction, inputName } from "@octavo/engine/chat";
 import { detectContentFormat } from "@octavo/engine/parts";
 import { TemplateWorkError } from "@octavo/text/template/template-work";
 import { OctavoError, type ChatCompletionRequest, type ChatMessage } from "@octavo/protocol";
@@ -123,7 +124,9 @@ function templateInput(
   const variables = templateVariables(fields, template.variables);
   return {
     messages,
-    ...(fields.tools && fields.tools.length > 0 && !dropsTools ? { tools: fields.tools } : {}),
+    ...(fields.tools && fields.tools.length > 0 && !dropsTools
+      ? { tools: fields.tools.map(asFunction) }
+      : {}),
     ...(fields.documents ? { documents: fields.documents } : {}),
     addGenerationPrompt: fields.add_generation_prompt ?? fields.continue_final_message !== true,
     continueFinalMessage: fields.continue_final_message ?? false,
@@ -201,15 +204,15 @@ type ToolCall = NonNullable<ChatMessage["tool_calls"]>[number];
 /** Templates iterate over arguments, so OpenAI's JSON text is parsed into an object, as in vLLM. */
 function templateToolCall(call: ToolCall, messageIndex: number, callIndex: number): unknown {
   const param = `messages[${messageIndex}].tool_calls[${callIndex}].function.arguments`;
-  return {
-    ...(call.id ? { id: call.id } : {}),
-    type: "function",
-    function: { name: call.function.name, arguments: parseArguments(call.function.arguments, param) },
-  };
+  const made =
+    call.type === "custom"
+      ? { name: call.custom.name, arguments: { [inputName]: call.custom.input } }
+      : { name: call.function.name, arguments: parseArguments(call.function.arguments, param) };
+  return { ...(call.id ? { id: call.id } : {}), type: "function", function: made };
 }
 
 function parseArguments(
-  text: ToolCall["function"]["arguments"],
+  text: Extract<ToolCall, { readonly function: unknown }>["function"]["arguments"],
   param: string,
 ): Readonly<Record<string, unknown>> {
   if (typeof text === "object" && text !== null) return text;

@@ -26,10 +26,7 @@ export function chatFromResponses(
     model: request.model,
     user: request.user,
     messages: [...system, ...conversation],
-    tools: request.tools?.map(({ name, description, parameters, strict }) => ({
-      type: "function",
-      function: { name, description, parameters, strict },
-    })),
+    tools: request.tools?.map(chatTool),
     tool_choice: toolChoice(request.tool_choice),
     parallel_tool_calls: request.parallel_tool_calls,
     max_completion_tokens: request.max_output_tokens,
@@ -43,12 +40,26 @@ export function chatFromResponses(
   return { chat, conversation };
 }
 
+/** The fields of tools and of choices stand one level higher here than in a chat. */
+function chatTool(tool: NonNullable<ResponsesRequest["tools"]>[number]): unknown {
+  if (tool.type === "function") {
+    const { type, name, description, parameters, strict } = tool;
+    return { type, function: { name, description, parameters, strict } };
+  }
+  const { type, name, description, format } = tool;
+  const nested = format?.type === "grammar" ? { type: format.type, grammar: format } : format;
+  return { type, custom: { name, description, format: nested } };
+}
+
 function toolChoice(choice: ResponsesRequest["tool_choice"]): unknown {
   if (typeof choice !== "object" || choice === null) return choice;
-  if (choice.type === "function") return { type: "function", function: { name: choice.name } };
+  if (choice.type !== "allowed_tools") return namedTool(choice);
   const { type, mode, tools } = choice;
-  const named = tools.map(({ name }) => ({ type: "function", function: { name } }));
-  return { type, allowed_tools: { mode, tools: named } };
+  return { type, allowed_tools: { mode, tools: tools.map(namedTool) } };
+}
+
+function namedTool({ type, name }: { readonly type: string; readonly name: string }): object {
+  return { type, [type]: { name } };
 }
 
 /** vLLM's additions, which have the same names in both. */
@@ -88,14 +99,14 @@ function inputMessages(input: ResponsesRequest["input"]): readonly DraftMessage[
 function addItem(messages: DraftMessage[], item: ResponsesInputItem): void {
   const last = messages.at(-1);
   const turn = last?.role === "assistant" ? last : undefined;
-  if (item.type === "function_call_output") {
+  if (isOutput(item)) {
     messages.push({ role: "tool", tool_call_id: item.call_id, content: textOf(item.output) });
-  } else if (item.type === "function_call") {
-    const call = {
-      id: item.call_id,
-      type: "function",
-      function: { name: item.name, arguments: item.arguments },
-    };
+  } else if (item.type === "function_call" || item.type === "custom_tool_call") {
+    const { call_id: id, name } = item;
+    const call =
+      item.type === "function_call"
+        ? { id, type: "function", function: { name, arguments: item.arguments } }
+        : { id, type: "custom", custom: { name, input: item.input } };
     if (turn === undefined) messages.push({ role: "assistant", content: null, tool_calls: [call] });
     else (turn.tool_calls ??= []).push(call);
   } else if (item.type === "reasoning") {
@@ -111,6 +122,12 @@ function addItem(messages: DraftMessage[], item: ResponsesInputItem): void {
   } else {
     messages.push({ role: item.role, content: textOf(item.content) });
   }
+}
+
+type OutputItem = Extract<ResponsesInputItem, { readonly output: unknown }>;
+
+function isOutput(item: ResponsesInputItem): item is OutputItem {
+  return item.type === "function_call_output" || item.type === "custom_tool_call_output";
 }
 
 function textOf(content: string | readonly { readonly text: string }[]): string {

@@ -12,6 +12,13 @@ import type {
 import type { ChatEnd } from "./chat-turn.js";
 import type { DraftMessage } from "./from-responses.js";
 
+type ItemOfText = Extract<ResponseItem, { readonly content: unknown }>;
+
+const callEvents = {
+  function_call: "response.function_call_arguments",
+  custom_tool_call: "response.custom_tool_call_input",
+} as const;
+
 /** A server-sent event of `/v1/responses`; `type` is also its name. */
 export interface ResponseEvent {
   readonly type: string;
@@ -62,7 +69,10 @@ export class ResponseBuilder {
     for (const item of this.#output) {
       if (item.type === "message") message.content = (message.content ?? "") + textOf(item);
       else if (item.type === "reasoning") message.reasoning = (message.reasoning ?? "") + textOf(item);
-      else {
+      else if (item.type === "custom_tool_call") {
+        const { call_id: id, name, input } = item;
+        (message.tool_calls ??= []).push({ id, type: "custom", custom: { name, input } });
+      } else {
         const { call_id: id, name } = item;
         // a later prompt needs an object; broken arguments were reported, and cannot be laid out
         const text = item.octavo === undefined ? item.arguments : "{}";
@@ -145,26 +155,25 @@ export class ResponseBuilder {
     return events;
   }
 
-  #call({ id, function: part, octavo }: ChatToolCallDelta): readonly ResponseEvent[] {
+  #call({ id, function: part, custom, octavo }: ChatToolCallDelta): readonly ResponseEvent[] {
     const events: ResponseEvent[] = [];
     if (id !== undefined) {
-      const name = part?.name ?? "";
+      const call = { status: "in_progress", call_id: id, name: (custom ?? part)?.name ?? "" } as const;
       events.push(
-        ...this.#open({
-          type: "function_call",
-          id: newId("fc"),
-          status: "in_progress",
-          call_id: id,
-          name,
-          arguments: "",
-        }),
+        ...this.#open(
+          custom === undefined
+            ? { type: "function_call", id: newId("fc"), ...call, arguments: "" }
+            : { type: "custom_tool_call", id: newId("ctc"), ...call, input: "" },
+        ),
       );
     }
     const item = this.#output.at(-1);
-    if (item?.type !== "function_call") return events;
-    if (part !== undefined && part.arguments !== "") {
-      item.arguments += part.arguments;
-      events.push(this.#itemEvent("response.function_call_arguments.delta", item, { delta: part.arguments }));
+    if (item?.type !== "function_call" && item?.type !== "custom_tool_call") return events;
+    const delta = custom?.input ?? part?.arguments ?? "";
+    if (delta !== "") {
+      if (item.type === "custom_tool_call") item.input += delta;
+      else item.arguments += delta;
+      events.push(this.#itemEvent(`${callEvents[item.type]}.delta`, item, { delta }));
     }
     if (octavo !== undefined) item.octavo = octavo;
     return events;
@@ -185,7 +194,9 @@ export class ResponseBuilder {
     const events: ResponseEvent[] = [];
     if (item.type === "function_call") {
       const { name, arguments: text } = item;
-      events.push(this.#itemEvent("response.function_call_arguments.done", item, { name, arguments: text }));
+      events.push(this.#itemEvent(`${callEvents[item.type]}.done`, item, { name, arguments: text }));
+    } else if (item.type === "custom_tool_call") {
+      events.push(this.#itemEvent(`${callEvents[item.type]}.done`, item, { input: item.input }));
     } else {
       const kind = item.type === "message" ? "output_text" : "reasoning_text";
       const logprobs = item.type === "message" ? { logprobs: [] } : {};
@@ -201,7 +212,7 @@ export class ResponseBuilder {
     return this.#event(`response.output_item.${what}`, { output_index, item: structuredClone(item) });
   }
 
-  #partEvent(what: "added" | "done", item: Exclude<ResponseItem, { type: "function_call" }>): ResponseEvent {
+  #partEvent(what: "added" | "done", item: ItemOfText): ResponseEvent {
     const part = structuredClone(item.content[0]);
     return this.#itemEvent(`response.content_part.${what}`, item, { content_index: 0, part });
   }
@@ -219,6 +230,6 @@ export function newId(prefix: string): string {
   return `${prefix}_${randomBytes(12).toString("hex")}`;
 }
 
-function textOf(item: Exclude<ResponseItem, { type: "function_call" }>): string {
+function textOf(item: ItemOfText): string {
   return item.content.map((part) => part.text).join("");
 }

@@ -70,7 +70,7 @@ class SpecCompiler {
         return anyOf(choices.map((text) => literalNode(text, this.#special)));
       }
       case "grammar":
-        return compileGrammarText(spec.source, this.#rules, this.#special);
+        return compileGrammarText(spec, this.#rules, this.#special);
       case "literal":
         return literalNode(spec.text, this.#special);
       case "any_text":

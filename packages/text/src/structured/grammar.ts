@@ -48,7 +48,14 @@ export type GrammarSpec =
   | { readonly kind: "regex"; readonly pattern: string }
   | { readonly kind: "choice"; readonly choices: readonly string[] }
   /** GBNF (`root ::= ...`) or Lark (`start: ...`). */
-  | { readonly kind: "grammar"; readonly source: string }
+  | {
+      readonly kind: "grammar";
+      readonly source: string;
+      /** Written between the quotes of a JSON string. */
+      readonly inString?: boolean;
+      /** Texts that do not appear in it; not for grammars that refer to themselves. */
+      readonly without?: readonly string[];
+    }
   | { readonly kind: "literal"; readonly text: string }
   /** Free text; with `until`, up to and including the first appearance of that text, such as the end tag of reasoning. */
   | { readonly kind: "any_text"; readonly until?: string }

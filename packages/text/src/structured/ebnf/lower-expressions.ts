@@ -1,8 +1,7 @@
 import { CharacterSet } from "../../regex/character-set.js";
 import { type CodeSet, intersect, pairs, unite } from "../../regex/code-points.js";
 import type { Regex } from "../../regex/syntax-tree.js";
-import { utf8Node } from "../utf8-node.js";
-import { utf8Encoding } from "../json-schema/json-text.js";
+import type { StringWriting } from "../json-schema/json-text.js";
 import { literalNode } from "../literal.js";
 import { choice, type Node, repeat, sequence } from "../node.js";
 import { lowerRegex } from "../lower-regex.js";
@@ -10,70 +9,107 @@ import type { RuleBuilder } from "../rule-builder.js";
 import { anyOf } from "../text-choice.js";
 import { type GrammarExpression, grammarError, type ParsedGrammar } from "./expression.js";
 
-/** The rules of a written grammar; a rule that directly begins with itself becomes a repetition. */
+/** Most parts of a grammar whose rules stand where they are used. */
+const maxInPlace = 20_000;
+
+/**
+ * The rules of a written grammar; a rule that directly begins with itself becomes a repetition. `in place` leaves no
+ * references to rules, as intersections need; other recursion is refused there.
+ */
 export function lowerExpressions(
   grammar: ParsedGrammar,
-  rules: RuleBuilder,
+  writing: StringWriting,
   special: ReadonlySet<string>,
+  target: { readonly rules: RuleBuilder } | "in place",
 ): Node {
   const { terminals } = grammar;
   const references = new Map<string, Node>();
-  for (const name of grammar.rules.keys()) references.set(name, { op: "rule", rule: rules.reserve(name) });
-  const plain = new Lowering(references, special, undefined);
+  const open = new Set<string>();
+  let numInPlace = 0;
+  const body = (name: string, expression: GrammarExpression): Node => {
+    const lowering = terminals?.has(name) === true ? plain : spaced;
+    return lowering.node(withoutLeftRecursion(name, expression));
+  };
+  const refer = (name: string, line: number): Node | undefined => {
+    const expression = grammar.rules.get(name);
+    if (target !== "in place" || expression === undefined) return references.get(name);
+    if (open.has(name))
+      throw grammarError(
+        line,
+        `uses ${JSON.stringify(name.slice(0, 60))} within itself, which cannot be kept to in the form in which this model writes calls`,
+      );
+    if (++numInPlace > maxInPlace)
+      throw grammarError(line, "makes the grammar too large; give a simpler one");
+    open.add(name);
+    const node = body(name, expression);
+    open.delete(name);
+    return node;
+  };
+  const plain = new Lowering(refer, writing, special, undefined);
+  if (target !== "in place")
+    for (const name of grammar.rules.keys())
+      references.set(name, { op: "rule", rule: target.rules.reserve(name) });
   const ignored = (grammar.ignored ?? []).map((expression) => plain.node(expression));
   const between = ignored.length === 0 ? undefined : repeat(choice(...ignored), 0, Infinity);
-  const spaced = new Lowering(references, special, between, terminals);
-  for (const [name, expression] of grammar.rules) {
-    const lowering = terminals?.has(name) === true ? plain : spaced;
-    const reference = references.get(name)!;
-    if (reference.op === "rule")
-      rules.define(reference.rule, lowering.node(withoutLeftRecursion(name, expression)));
-  }
-  const start = references.get(grammar.start)!;
+  const spaced = new Lowering(refer, writing, special, between, terminals);
+  if (target !== "in place")
+    for (const [name, expression] of grammar.rules) {
+      const reference = references.get(name);
+      if (reference?.op === "rule") target.rules.define(reference.rule, body(name, expression));
+    }
+  const start = refer(grammar.start, 1)!;
   return between === undefined
     ? start
     : sequence(between, start, terminals?.has(grammar.start) === true ? between : sequence());
 }
 
 class Lowering {
-  readonly #references: ReadonlyMap<string, Node>;
+  readonly #refer: (name: string, line: number) => Node | undefined;
+  readonly #writing: StringWriting;
   readonly #special: ReadonlySet<string>;
   /** What may follow each terminal. */
   readonly #between: Node | undefined;
   readonly #terminals: ReadonlySet<string> | undefined;
 
   constructor(
-    references: ReadonlyMap<string, Node>,
+    refer: (name: string, line: number) => Node | undefined,
+    writing: StringWriting,
     special: ReadonlySet<string>,
     between: Node | undefined,
     terminals?: ReadonlySet<string>,
   ) {
-    this.#references = references;
+    this.#refer = refer;
+    this.#writing = writing;
     this.#special = special;
     this.#between = between;
     this.#terminals = terminals;
   }
 
   node(expression: GrammarExpression): Node {
+    const { encoding, write } = this.#writing;
     switch (expression.kind) {
       case "text":
         return this.#terminal(
           expression.ignoreCase === true
-            ? sequence(...Array.from(expression.text, (character) => utf8Node(anyCase(single(character)))))
-            : literalNode(expression.text, this.#special),
+            ? sequence(
+                ...Array.from(expression.text, (character) =>
+                  encoding.characters(anyCase(single(character))),
+                ),
+              )
+            : literalNode(write(expression.text), this.#special),
         );
       case "set":
-        return this.#terminal(utf8Node(expression.set));
+        return this.#terminal(encoding.characters(expression.set));
       case "regex":
         return this.#terminal(
           lowerRegex(
             expression.ignoreCase === true ? foldRegex(expression.regex) : expression.regex,
-            utf8Encoding(),
+            encoding,
             false,
           ),
         );
       case "rule": {
-        const reference = this.#references.get(expression.name);
+        const reference = this.#refer(expression.name, expression.line);
         if (reference === undefined)
           throw grammarError(
             expression.line,
