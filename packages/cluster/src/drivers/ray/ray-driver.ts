@@ -65,7 +65,8 @@ export class RayDriver implements ReplicaDriver {
   async problems(specs: readonly ReplicaSpec[]): Promise<readonly string[]> {
     const found: string[] = [];
     try {
-      const [nodes] = await Promise.all([this.#client.nodes(), this.#client.state()]);
+      await this.#client.state();
+      const nodes = await this.#nodes();
       for (const [resource, setting] of [
         ["CPU", "num_cpus"],
         ["memory", "memory"],
@@ -90,6 +91,16 @@ export class RayDriver implements ReplicaDriver {
       found.push(OctavoError.from(thrown).message);
     }
     return found;
+  }
+
+  /** A dashboard that has just started knows no node for some seconds. */
+  async #nodes(): Promise<readonly Readonly<Record<string, unknown>>[]> {
+    for (let attempt = 0; attempt < 30; attempt += 1) {
+      const nodes = await this.#client.nodes();
+      if (nodes.length > 0) return nodes;
+      await sleep(1000);
+    }
+    throw new OctavoError("runner_unavailable", "Ray has no node that is alive");
   }
 
   async apply(wanted: WantedReplicas): Promise<void> {

@@ -11,7 +11,8 @@ const zip = storedZip("octavo_serve.py", source);
 const packageName = `_ray_pkg_octavo_${createHash("sha256").update(zip).digest("hex").slice(0, 16)}.zip`;
 export const workingDir = `gcs://${packageName}`;
 
-const timeoutMs = 10_000;
+/** The first question makes the dashboard connect to Ray, which takes seconds. */
+const timeoutMs = 30_000;
 const maxAnswerBytes = 16 * 1024 * 1024;
 
 /** Ray writes null where it has nothing to say. */
