@@ -62,7 +62,9 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
   const speculative = resolved.speculativeConfig && resolveSpeculativeConfig(resolved.speculativeConfig);
   checkLoraOptions(resolved);
   const corruptor = await corruptorOf(resolved);
-  const checkpoint = await openModel(model, resolved);
+  const opened = await openModel(model, resolved);
+  const checkpoint =
+    resolved.scoreBy === "auto" ? opened : (await import("./score-by.js")).scoredByYesOrNo(opened);
   const isEncoder = checkpoint.config.encoder !== undefined;
   const options = isEncoder ? encoderOptions(resolved, asked, checkpoint.config) : resolved;
   const adapterPaths = await resolveAdapters(options);
