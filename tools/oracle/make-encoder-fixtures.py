@@ -12,10 +12,10 @@ from pathlib import Path
 
 import torch
 import transformers
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from sentence_transformers import CrossEncoder, SentenceTransformer
-from tokenizers import Tokenizer, processors
-from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification
+from tokenizers import AddedToken, Tokenizer, processors
+from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForSequenceClassification
 
 FIXTURES = Path(__file__).resolve().parents[2] / "packages/artifacts/fixtures"
 TOKENIZERS = FIXTURES.parents[1] / "text/fixtures/tokenizers"
@@ -187,6 +187,45 @@ def make_classifier(name: str) -> None:
     print(name, logits[0], logits[1], scores and scores[:3])
 
 
+# Qwen3-Reranker's words, from its model card.
+BEFORE = """<|im_start|>system
+Judge whether the Document meets the requirements based on the Query and the Instruct provided. Note that the answer can only be "yes" or "no".<|im_end|>
+<|im_start|>user
+"""
+AFTER = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
+ASKED = "<Instruct>: Given a web search query, retrieve relevant passages that answer the query\n<Query>: {}\n<Document>: {}"
+YES_NO = {"qwen3-yes-no": {"tie_word_embeddings": True}, "qwen3-yes-no-untied": {"tie_word_embeddings": False}}
+
+
+def make_yes_no(name: str) -> None:
+    """A decoder that ranks by the probability of "yes" beside "no", as the model card computes it."""
+    folder = FIXTURES / "rerankers" / name
+    sizes = {"vocab_size": 276, "max_position_embeddings": 1024}
+    save(folder, {**QWEN, **sizes, **YES_NO[name]}, AutoModelForCausalLM, 13, {})
+    tensors = load_file(folder / "model.safetensors")
+    # Probabilities apart from 1.
+    tensors["model.norm.weight"] *= 0.1 if YES_NO[name]["tie_word_embeddings"] else 1.0
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    words = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    words.add_tokens([AddedToken(word, normalized=False) for word in ("no", "yes")])
+    words.add_special_tokens(["<|im_start|>", "<|im_end|>"])
+    words.save(str(folder / "tokenizer.json"), pretty=False)
+    tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
+    encode = lambda text: tokenizer.encode(text, add_special_tokens=False)
+    ids = [encode(BEFORE) + encode(ASKED.format(query, text)) + encode(AFTER) for query, text in PAIRS]
+    no, yes = (tokenizer.convert_tokens_to_ids(word) for word in ("no", "yes"))
+    logits, scores = [], []
+    for row in ids:
+        with torch.no_grad():
+            both = model(torch.tensor([row])).logits[0, -1, [no, yes]]
+        logits.append([float(both[1] - both[0])])
+        scores.append(float(torch.nn.functional.log_softmax(both, dim=0)[1].exp()))
+    content = {"scoreBy": "yes-no", "pairs": PAIRS, "ids": ids, "logits": logits, "scores": scores, "texts": [], "textLogits": []}
+    (folder.parent / f"{name}.json").write_text(json.dumps(content) + "\n")
+    print(name, len(ids[0]), logits, scores)
+
+
 def main() -> None:
     wanted = sys.argv[1:]
     for name in ENCODERS:
@@ -195,6 +234,9 @@ def main() -> None:
     for name in CLASSIFIERS:
         if not wanted or name in wanted:
             make_classifier(name)
+    for name in YES_NO:
+        if not wanted or name in wanted:
+            make_yes_no(name)
 
 
 main()

@@ -1,4 +1,5 @@
 import type { BufferRef, PlainActivation } from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { ModelPlan } from "./model-plan.js";
 import type { ProgramBuilder } from "./program-builder.js";
 import { ropeSpec } from "./rope.js";
@@ -119,4 +120,26 @@ export function finishEncoder(
     pooled,
   );
   return builder.finish(last);
+}
+
+/** The logit of one token less that of another, from their rows of the output head. */
+export function logitMargin(
+  builder: ProgramBuilder,
+  hidden: BufferRef,
+  tokens: readonly [yes: number, no: number],
+): BufferRef {
+  const { hiddenSize, vocabSize, tieWordEmbeddings } = builder.config;
+  const head = tieWordEmbeddings ? "model.embed_tokens.weight" : "lm_head.weight";
+  const [yes, no] = tokens.map((token) => {
+    const runs = { count: 1, sizes: [token, 1, vocabSize - token - 1] };
+    const weight = builder.rowsByRun(head, runs, hiddenSize, [1]);
+    const out = builder.buffer(1);
+    builder.add({ op: "linear", in: hidden, weight, out });
+    return out;
+  });
+  if (yes === undefined || no === undefined)
+    throw new OctavoError("internal_error", "A margin of fewer than two tokens was planned.");
+  builder.scale(no, -1);
+  builder.add({ op: "add", in: no, out: yes });
+  return yes;
 }

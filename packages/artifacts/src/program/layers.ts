@@ -1,7 +1,7 @@
 import type { BufferRef } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import { type ExpertNames, expertBuffers, mixtureOfExperts } from "./mixture-of-experts.js";
-import { finishEncoder, headLinear, sightOf } from "./encoder-layers.js";
+import { finishEncoder, headLinear, logitMargin, sightOf } from "./encoder-layers.js";
 import type { LayerMixer } from "./recurrent-layers.js";
 import { ropeSpec } from "./rope.js";
 import type { ModelPlan } from "./model-plan.js";
@@ -226,8 +226,10 @@ export function decoder(
   }
   builder.add({ op: "gather", in: buffers.residual, out: last });
   builder.norm(`${names.finalNorm}.weight`, last, hidden);
-  if (config.classifier !== undefined)
-    return builder.finish(classify(hidden, config.classifier.labels.length));
+  const { classifier } = config;
+  if (classifier?.between !== undefined)
+    return builder.finish(logitMargin(builder, hidden, classifier.between));
+  if (classifier !== undefined) return builder.finish(classify(hidden, classifier.labels.length));
   const head = config.tieWordEmbeddings ? embedding : builder.matrix("lm_head.weight", vocabSize, hiddenSize);
   return builder.finish(hidden, {
     weight: head,

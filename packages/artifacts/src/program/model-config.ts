@@ -86,6 +86,8 @@ export interface ClassifierConfig {
   readonly pooling: Pooling;
   /** What makes probabilities of the scores. */
   readonly activation: "sigmoid" | "softmax" | "identity";
+  /** The score is the first of these tokens' logit less the second's; no head of its own has it (Qwen3-Reranker). */
+  readonly between?: readonly [yes: number, no: number];
 }
 
 /** A text's vector: its first token's hidden state, its last one's, the mean of all or the largest value of each column. */

@@ -127,6 +127,8 @@ interface EmbeddingFixture {
 interface RerankerFixture {
   readonly name: string;
   readonly path: string;
+  /** How the model is loaded, where it has no head of its own. */
+  readonly scoreBy?: "yes-no";
   readonly pairs: readonly (readonly [query: string, text: string])[];
   readonly ids: readonly (readonly number[])[];
   readonly logits: readonly (readonly number[])[];

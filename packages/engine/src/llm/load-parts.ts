@@ -68,7 +68,9 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
   checkLoraOptions(resolved);
   const corruptor = await corruptorOf(resolved);
   const sleeping = resolved.enableSleepMode ? await import("./model-sleep.js") : undefined;
-  const checkpoint = await openModel(model, resolved);
+  const opened = await openModel(model, resolved);
+  const checkpoint =
+    resolved.scoreBy === "auto" ? opened : (await import("./score-by.js")).scoredByYesOrNo(opened);
   const isEncoder = checkpoint.config.encoder !== undefined;
   const options = isEncoder ? encoderOptions(resolved, asked, checkpoint.config) : resolved;
   const adapterPaths = await resolveAdapters(options);

@@ -135,6 +135,16 @@ export const loadingOptions = {
       "scheme of a quantised safetensors model",
       { default: "auto", defaultText: "auto, what the checkpoint says" },
     ),
+    /**
+     * What texts are scored by: `auto`, the head that classifies or embeddings; or `yes-no`, the probability that the model answers
+     * "yes" rather than "no" when asked whether a document answers a query, for the published Qwen3-Reranker models.
+     */
+    scoreBy: option.choice(
+      ["auto", "yes-no"],
+      "--score-by <what>",
+      "score texts by the model's head or embeddings (auto), or by its yes or no (Qwen3-Reranker)",
+      { default: "auto" },
+    ),
   }),
   ...inGroup("Engine", {
     /**

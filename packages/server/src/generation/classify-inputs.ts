@@ -13,6 +13,7 @@ import {
   runPooling,
 } from "./run-pooling.js";
 import { tokenizePrompts } from "./tokenize-prompts.js";
+import { yesNoPrompts } from "./yes-no-prompts.js";
 
 type ClassifyFields = PoolingFields & {
   /** False leaves the scores as the head gives them. */
@@ -77,9 +78,14 @@ export async function scoreTextPairs(
       "truncation_side",
       "pairs of texts lose the ends of their texts: only right is possible",
     );
+  const encoding = { addSpecialTokens: false, maxTokens: promptLimit(model, options) };
+  if (classifier.between !== undefined) {
+    const asked = pairs.map(([{ text: query }, { text: document, field }]) => ({ query, document, field }));
+    const prompts = await yesNoPrompts(service, context, asked, encoding, limit);
+    return classified(service, context, served, classifier, prompts, options);
+  }
   const ids = new Map<string, Int32Array>();
   const texts = [...new Map(pairs.flat().map((named) => [named.text, named])).values()];
-  const encoding = { addSpecialTokens: false, maxTokens: promptLimit(model, options) };
   const encoded = await tokenizePrompts(
     service,
     context,

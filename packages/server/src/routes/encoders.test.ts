@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 import { readEmbeddingFixtures, readRerankerFixtures } from "@octavo/artifacts/testing/model-fixtures";
 import type { ClassificationList, EmbeddingList, RerankList, ScoreList } from "@octavo/protocol";
@@ -24,9 +25,11 @@ function pathOf(name: string): string {
 }
 
 describe("rerankers, as sentence-transformers' CrossEncoder scores", () => {
-  for (const { name, path, pairs, ids, scores, logits } of rerankers.filter(({ scores: given }) => given)) {
+  for (const { name, path, scoreBy, pairs, ids, scores, logits } of rerankers.filter(
+    ({ scores: given }) => given,
+  )) {
     it(name, async () => {
-      await using server = await startEncoder(path);
+      await using server = await startEncoder(path, { scoreBy });
       const [query = ""] = pairs[0] ?? [];
       const own = pairs.flatMap(([left, right], index) => (left === query ? [{ right, index }] : []));
       const documents = own.map(({ right }) => right);
@@ -72,6 +75,36 @@ describe("rerankers, as sentence-transformers' CrossEncoder scores", () => {
       ((await (await server.post("/rerank", left)).json()) as Refusal).error.message,
       /only right/,
     );
+  });
+});
+
+describe("scores by yes or no", () => {
+  it("cut documents' ends alone, and no more than there is", async () => {
+    await using server = await startEncoder(pathOf("qwen3-yes-no"), { scoreBy: "yes-no" });
+    const body = { query: "the cat", documents: ["the dog", "the cat ".repeat(400)] };
+    const refused = await server.post("/rerank", body);
+    assert.equal(refused.status, 400);
+    assert.match(((await refused.json()) as Refusal).error.message, /documents\[1\].* 1024/);
+    const cut = await server.post("/rerank", { ...body, truncate_prompt_tokens: 300 });
+    const { results, usage } = (await cut.json()) as RerankList;
+    assert.equal(results.length, 2);
+    assert.ok(usage.prompt_tokens > 300 && usage.prompt_tokens <= 600);
+    const none = await server.post("/rerank", { ...body, truncate_prompt_tokens: 20 });
+    const { error } = (await none.json()) as Refusal;
+    assert.deepEqual([none.status, error.param], [400, "truncate_prompt_tokens"]);
+  });
+
+  it("are for models that were trained to say them", async () => {
+    const problems = { "bert-cross": /is a Bert/, "qwen3-cross": /has a head that scores/ };
+    for (const [name, message] of Object.entries(problems)) {
+      await assert.rejects(startEncoder(pathOf(name), { scoreBy: "yes-no" }), {
+        code: "invalid_option",
+        param: "score_by",
+        message,
+      });
+    }
+    const wordless = join(pathOf("qwen3-cross"), "../../models/checkpoints/qwen3");
+    await assert.rejects(startEncoder(wordless, { scoreBy: "yes-no" }), { message: /lacks the token "yes"/ });
   });
 });
 
