@@ -24,6 +24,7 @@ import { checkSamplerState } from "@octavo/kernels/checks/sampler-state";
 import { checkMatrixSources, checkVectorSources } from "@octavo/kernels/checks/sources";
 import { checkStepPlan } from "@octavo/kernels/checks/step-plan";
 import { OctavoError } from "@octavo/protocol/errors";
+import { formatBinaryBytes } from "@octavo/protocol/options";
 import { openFile } from "./device/open-file.js";
 import type { Gpu } from "./device/gpu.js";
 import {
@@ -113,6 +114,15 @@ class WebGpuBackend implements Backend {
     this.#checkOpen();
     const byteLength = checkKvCache(spec);
     const words = spec.numBlocks * spec.blockSize * spec.numKvHeads * kvHeadWords(spec.dtype, spec.headDim);
+    const { mostBytes } = this.#gpu;
+    if (4 * words > mostBytes) {
+      const most = Math.floor((byteLength * mostBytes) / (4 * words));
+      throw new OctavoError(
+        "out_of_memory",
+        `A layer's keys take ${formatBinaryBytes(4 * words)}, but this GPU binds at most ${formatBinaryBytes(mostBytes)} at a time: ` +
+          `a KV cache of ${formatBinaryBytes(most)} fits (--kv-cache-memory).`,
+      );
+    }
     const layers = (what: string): GPUBuffer[] =>
       Array.from({ length: spec.numLayers }, () =>
         this.#gpu.buffer(4 * words, `A layer's ${what} in the KV cache`),

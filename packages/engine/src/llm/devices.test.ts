@@ -86,3 +86,12 @@ test("activations that no binding holds are refused with the tokens that fit", {
   const loading = LLM.load(octavoMini, { backend, maxNumBatchedTokens: 200_000 });
   await assert.rejects(loading, { code: "out_of_memory", message: /about \d+ tokens a step fit/ });
 });
+
+test("a KV cache whose layers no binding holds is refused with the size that fits", { skip }, async () => {
+  const other = await openTestGpu();
+  if (typeof other === "string") return;
+  using backend = createWebGpuBackend(other, { ownsGpu: true });
+  const kvCacheMemoryBytes = 32 * other.mostBytes;
+  const loading = LLM.load(octavoMini, { backend, maxNumBatchedTokens: 64, kvCacheMemoryBytes });
+  await assert.rejects(loading, { code: "out_of_memory", message: /a KV cache of [\d.]+ .iB fits/ });
+});

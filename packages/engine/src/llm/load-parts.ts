@@ -364,6 +364,7 @@ function planSizes(
       options.kvCacheMemoryBytes ?? shareBytes ?? (hasOwnMemory ? ownCacheBytes : undefined),
     maxDraftTokens,
     availableBytes: hasOwnMemory ? Number.MAX_SAFE_INTEGER : Math.max(availableBytes, 0),
+    ...(hasOwnMemory && { machineBytes: Number.MAX_SAFE_INTEGER }),
   });
   if (plan.isShortened) {
     options.onWarning?.(

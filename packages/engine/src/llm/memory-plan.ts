@@ -17,6 +17,8 @@ export interface MemoryRequest {
   readonly maxDraftTokens?: number;
   /** Free memory in bytes; asked of the system when absent. */
   readonly availableBytes?: number | undefined;
+  /** What the device has in all; that of this process when absent. */
+  readonly machineBytes?: number | undefined;
 }
 
 export interface MemoryPlan {
@@ -48,6 +50,7 @@ export function planMemory(request: MemoryRequest): MemoryPlan {
     blockSize,
     kvCacheMemoryBytes,
     availableBytes: request.availableBytes ?? availableMemoryBytes(),
+    machineBytes: request.machineBytes,
   };
   // For one token and any number of sequences, the planner returns all blocks that fit in memory.
   const holds =

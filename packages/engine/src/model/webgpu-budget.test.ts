@@ -21,6 +21,7 @@ describe("what a decode step costs on WebGPU", { skip: typeof gpu === "string" &
         backend: createWebGpuBackend(gpu),
         maxModelLen: 64,
         maxNumSeqs: 4,
+        kvCacheMemoryBytes: 1 << 20,
       });
       const steps: GpuCounters[] = [];
       let before: GpuCounters = { ...gpu.counters };

@@ -14,6 +14,9 @@ interface AttentionCase extends AttentionShape {
   readonly tolerance?: number;
 }
 
+/** More than any window of the shapes that are run where steps are few. */
+const fewPositions = 90;
+
 /** Attention over random block tables and schedules that mix prefill chunks and decode, against plain double sums. */
 export function attentionConformance(open: () => Backend, hasFewSteps = false): void {
   describe("attention", () => {
@@ -250,7 +253,8 @@ export function attentionConformance(open: () => Backend, hasFewSteps = false): 
     ];
     for (const [index, [name, shape]] of shapes.entries()) {
       if (hasFewSteps && index % 3 !== 0) continue;
-      test(name, () => checkAttention(open, shape, index));
+      const lengths = shape.lengths.map((length) => (hasFewSteps ? Math.min(length, fewPositions) : length));
+      test(name, () => checkAttention(open, { ...shape, lengths }, index));
     }
   });
 }
