@@ -11,6 +11,7 @@ export const slowTests = [
   "bench/dist/planted-faults/plants",
   "packages/cli/dist/commands/eval.test",
   "packages/cli/dist/commands/cluster",
+  "packages/cli/dist/commands/errors-prove",
   "packages/engine/dist/model/native-schedules",
   "packages/evals/dist/checks/traffic-drift/check",
   "packages/evals/dist/runners/batch-jobs/batch-jobs",

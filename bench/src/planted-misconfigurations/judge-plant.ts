@@ -17,7 +17,11 @@ export interface JudgedPlant {
   readonly proposed: Readonly<Record<string, unknown>> | undefined;
   readonly isRight: boolean;
   readonly proof: Pick<FixProof, "verdict" | "reason" | "target"> | undefined;
-  readonly wrong: readonly { readonly patch: string; readonly verdict: FixProof["verdict"]; readonly reason: string }[];
+  readonly wrong: readonly {
+    readonly patch: string;
+    readonly verdict: FixProof["verdict"];
+    readonly reason: string;
+  }[];
 }
 
 /** Records a plant, asks the feed what to change for the largest cluster that a setting answers, and has replay judge that and patches that right nothing. */
@@ -48,7 +52,7 @@ export async function judgeMisconfiguration(
     const { verdict, reason } = await prove(["--set", `${setting}=${value}`]);
     trials.push({ patch: `${setting}=${value}`, verdict, reason });
   }
-  if (!isRight) return { name, clusters, proposed, isRight, proof: undefined, wrong: trials };
+  if (!isRight || pairs === 0) return { name, clusters, proposed, isRight, proof: undefined, wrong: trials };
   const { verdict, reason, target } = await prove([]);
   return { name, clusters, proposed, isRight, proof: { verdict, reason, target }, wrong: trials };
 }

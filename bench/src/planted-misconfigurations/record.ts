@@ -8,6 +8,7 @@ import { evaluatorTable, observeSent, type ScheduledCase, sendOpenLoop } from "@
 import { OctavoError } from "@octavo/protocol";
 import { Random } from "@octavo/statistics";
 import { OctavoProcesses } from "../planted-load/octavo-processes.js";
+import { goldenCases } from "../planted-faults/golden-cases.js";
 import type { Misconfiguration, PlantedRequest } from "./plants.js";
 
 const octavo = fileURLToPath(new URL("../../../packages/cli/dist/main.js", import.meta.url));
@@ -20,7 +21,8 @@ export async function runCommand(args: readonly string[]): Promise<string> {
   child.stdout.setEncoding("utf8").on("data", (text: string) => (out += text));
   child.stderr.setEncoding("utf8").on("data", (text: string) => (err += text));
   const [code] = await once(child, "close");
-  if (code !== 0) throw new OctavoError("internal_error", `octavo ${args.join(" ")} ended with ${code}: ${err}`);
+  if (code !== 0)
+    throw new OctavoError("internal_error", `octavo ${args.join(" ")} ended with ${code}: ${err}`);
   return out;
 }
 
@@ -31,7 +33,11 @@ export interface PlantFiles {
 }
 
 /** Serves a plant's traffic as it is set up, and leaves its flags and its spans, with scores where its answers are scored. */
-export async function recordPlant(plant: Misconfiguration, folder: string, seed: number): Promise<PlantFiles> {
+export async function recordPlant(
+  plant: Misconfiguration,
+  folder: string,
+  seed: number,
+): Promise<PlantFiles> {
   const files = {
     config: join(folder, "serve.yaml"),
     spans: join(folder, "spans.jsonl"),
@@ -47,7 +53,9 @@ export async function recordPlant(plant: Misconfiguration, folder: string, seed:
     await using processes = new OctavoProcesses();
     const flags = ["--config", files.config, "--trace-store", store, "--trace-content", "full"];
     const target = await processes.serve("planted", flags);
-    const schedule = plant.traffic(new Random(seed)).map(scheduled);
+    const golden =
+      plant.golden === undefined ? [] : await goldenCases(seed, [{ task: plant.golden, count: 16 }]);
+    const schedule = plant.traffic(new Random(seed), golden).map(scheduled);
     const sent = await sendOpenLoop(target, schedule, { signal });
     const seen = await observeSent(
       sent.map((one) => ({ ...one, condition: "recorded" })),
@@ -68,25 +76,31 @@ export async function recordPlant(plant: Misconfiguration, folder: string, seed:
       ...Object.fromEntries(scored.map(([name, score]) => [`octavo.score.${name}`, score])),
     };
   });
-  await writeFile(files.spans, rows.slice(1).map((row) => `${JSON.stringify(row)}\n`).join(""));
+  await writeFile(
+    files.spans,
+    rows
+      .slice(1)
+      .map((row) => `${JSON.stringify(row)}\n`)
+      .join(""),
+  );
   return files;
 }
 
 function scheduled(request: PlantedRequest, index: number): ScheduledCase {
-  const { content, atMs, tenant, maxTokens, isFree = false, tools = [] } = request;
+  const { content, atMs, tenant, maxTokens, asked } = request;
   return {
     atMs,
     ...(tenant !== undefined && { tenant }),
-    evalCase: {
+    evalCase: asked ?? {
       id: String(index),
       messages: [{ role: "user", content }],
-      tools,
+      tools: [],
       context: undefined,
       expected: {},
       parameters: {
         maxTokens,
         temperature: 0,
-        ...(isFree ? {} : { extraBody: { min_tokens: maxTokens } }),
+        extraBody: { min_tokens: maxTokens },
       },
       tenant,
       cluster: undefined,

@@ -67,7 +67,13 @@ export {
 export type { CallFinding, FindingKind, Quote } from "./errors/finding.js";
 export { type FindingLimits, findingsOfSpan } from "./errors/findings-of-span.js";
 export { issueText, proofLines } from "./errors/issue-text.js";
-export { type FixEvidence, proposeFix, renderPatch, type ServePatch, type ServeSettings } from "./errors/propose-fix.js";
+export {
+  type FixEvidence,
+  proposeFix,
+  renderPatch,
+  type ServePatch,
+  type ServeSettings,
+} from "./errors/propose-fix.js";
 export { type FixStandard, judgeFix, type MeasuredChange, type ReplayPair } from "./replay/judge-fix.js";
 export { type FixProof, proveFix, type ProveFixOptions, type ReplaySide } from "./replay/fix-proof.js";
 export { measuresOf, type ReplayMeasure } from "./replay/measures.js";
