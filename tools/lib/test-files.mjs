@@ -12,6 +12,7 @@ export const slowTests = [
   "packages/cli/dist/commands/eval.test",
   "packages/cluster/dist/drivers/ray/",
   "packages/cli/dist/commands/cluster",
+  "packages/cli/dist/commands/errors-prove",
   "packages/engine/dist/model/native-schedules",
   "packages/engine/dist/model/ranks",
   "packages/engine/dist/pipeline/pipeline",

@@ -52,7 +52,7 @@ export async function judgeMisconfiguration(
     const { verdict, reason } = await prove(["--set", `${setting}=${value}`]);
     trials.push({ patch: `${setting}=${value}`, verdict, reason });
   }
-  if (!isRight) return { name, clusters, proposed, isRight, proof: undefined, wrong: trials };
+  if (!isRight || pairs === 0) return { name, clusters, proposed, isRight, proof: undefined, wrong: trials };
   const { verdict, reason, target } = await prove([]);
   return { name, clusters, proposed, isRight, proof: { verdict, reason, target }, wrong: trials };
 }

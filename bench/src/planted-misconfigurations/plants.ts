@@ -1,4 +1,5 @@
 import type { EvalCase } from "@octavo/evals";
+import type { TaskName } from "@octavo/octavo-mini";
 import { Random } from "@octavo/statistics";
 
 /** A request of a plant's traffic. */
@@ -7,9 +8,8 @@ export interface PlantedRequest {
   readonly atMs: number;
   readonly tenant?: string;
   readonly maxTokens: number;
-  /** Ends by itself; otherwise it is answered at `maxTokens`. */
-  readonly isFree?: boolean;
-  readonly tools?: EvalCase["tools"];
+  /** In place of the text, a case that ends by itself. */
+  readonly asked?: EvalCase;
 }
 
 /** A server that is set up wrongly, traffic that shows it, and the setting that rights it. */
@@ -17,7 +17,9 @@ export interface Misconfiguration {
   readonly name: string;
   /** As a file of `octavo serve --config`. */
   readonly settings: Readonly<Record<string, string | number | boolean>>;
-  readonly traffic: (random: Random) => readonly PlantedRequest[];
+  /** Held-out cases of octavo-mini that its traffic is made of. */
+  readonly golden?: TaskName;
+  readonly traffic: (random: Random, golden: readonly EvalCase[]) => readonly PlantedRequest[];
   /** From where on a call is slow, in ms: by the plant's own traffic. */
   readonly limits: readonly string[];
   /** Scores answers, as evaluations of production do. */
@@ -49,17 +51,9 @@ const plain = (words: number, maxTokens: number) => (random: Random, index: numb
   maxTokens,
 });
 
-const weather: EvalCase["tools"] = [
-  {
-    type: "function",
-    function: {
-      name: "get_weather",
-      description: "Current weather of a city",
-      parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
-    },
-  },
-];
-const cities = "Paris Rome Oslo Berlin Madrid Vienna Lisbon Dublin".split(" ");
+/** Octavo-mini's own tasks, one after the other. */
+const every = (ms: number) => (_: Random, golden: readonly EvalCase[]) =>
+  golden.map((asked, index) => ({ asked, content: "", maxTokens: 0, atMs: ms * index }));
 
 export const misconfigurations: readonly Misconfiguration[] = [
   {
@@ -125,15 +119,10 @@ export const misconfigurations: readonly Misconfiguration[] = [
       "chat-template": "{% for message in messages %}[INST] {{ message.content }} [/INST]{% endfor %}",
       "kv-cache-memory": "64MiB",
     },
-    traffic: (random) =>
-      Array.from({ length: 24 }, (_, index) => ({
-        content: `What is the capital of France? Answer in one line. ${index}`,
-        maxTokens: 24,
-        isFree: true,
-        atMs: 100 * index + random.integer(0, 20),
-      })),
+    golden: "extraction",
+    traffic: every(140),
     limits: ["--slow-first-token", "100000", "--slow-gap", "100000"],
-    evaluator: { name: "not_truncated" },
+    evaluator: { name: "is_json" },
     right: "chat-template",
     wrong: [
       ["max-num-seqs", "512"],
@@ -143,20 +132,14 @@ export const misconfigurations: readonly Misconfiguration[] = [
   {
     name: "tool calls left in the text",
     settings: { "tool-call-parser": "none", "kv-cache-memory": "64MiB" },
-    traffic: (random) =>
-      Array.from({ length: 24 }, (_, index) => ({
-        content: `What is the weather in ${random.pick(cities)}?`,
-        maxTokens: 48,
-        isFree: true,
-        tools: weather,
-        atMs: 100 * index,
-      })),
+    golden: "tools",
+    traffic: every(140),
     limits: ["--slow-first-token", "100000", "--slow-gap", "100000"],
     evaluator: {
       name: "regex",
       as: "no_tool_call_in_text",
       not: true,
-      options: { pattern: "get_weather.*city" },
+      options: { pattern: "tool_call|arguments" },
     },
     right: "tool-call-parser",
     wrong: [

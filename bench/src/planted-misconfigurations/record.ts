@@ -8,6 +8,7 @@ import { evaluatorTable, observeSent, type ScheduledCase, sendOpenLoop } from "@
 import { OctavoError } from "@octavo/protocol";
 import { Random } from "@octavo/statistics";
 import { OctavoProcesses } from "../planted-load/octavo-processes.js";
+import { goldenCases } from "../planted-faults/golden-cases.js";
 import type { Misconfiguration, PlantedRequest } from "./plants.js";
 
 const octavo = fileURLToPath(new URL("../../../packages/cli/dist/main.js", import.meta.url));
@@ -52,7 +53,9 @@ export async function recordPlant(
     await using processes = new OctavoProcesses();
     const flags = ["--config", files.config, "--trace-store", store, "--trace-content", "full"];
     const target = await processes.serve("planted", flags);
-    const schedule = plant.traffic(new Random(seed)).map(scheduled);
+    const golden =
+      plant.golden === undefined ? [] : await goldenCases(seed, [{ task: plant.golden, count: 16 }]);
+    const schedule = plant.traffic(new Random(seed), golden).map(scheduled);
     const sent = await sendOpenLoop(target, schedule, { signal });
     const seen = await observeSent(
       sent.map((one) => ({ ...one, condition: "recorded" })),
@@ -84,20 +87,20 @@ export async function recordPlant(
 }
 
 function scheduled(request: PlantedRequest, index: number): ScheduledCase {
-  const { content, atMs, tenant, maxTokens, isFree = false, tools = [] } = request;
+  const { content, atMs, tenant, maxTokens, asked } = request;
   return {
     atMs,
     ...(tenant !== undefined && { tenant }),
-    evalCase: {
+    evalCase: asked ?? {
       id: String(index),
       messages: [{ role: "user", content }],
-      tools,
+      tools: [],
       context: undefined,
       expected: {},
       parameters: {
         maxTokens,
         temperature: 0,
-        ...(isFree ? {} : { extraBody: { min_tokens: maxTokens } }),
+        extraBody: { min_tokens: maxTokens },
       },
       tenant,
       cluster: undefined,

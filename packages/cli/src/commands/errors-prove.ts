@@ -14,7 +14,10 @@ import { defaultStoreFolder } from "@octavo/tracing/store";
 import { defineCommand } from "../command.js";
 import { findingRows, fixOf, readState, settingsOf, stateRows, writeState } from "../errors/feed-files.js";
 import { proveOnEngine } from "../errors/prove-on-engine.js";
+import { announceChanges, webhookRows } from "../errors/feed-webhook.js";
+import { rolloutOf } from "../errors/rollout-file.js";
 import { interruptible } from "../interruptible.js";
+import { writeTextOf } from "../output/files.js";
 
 /** `octavo errors prove ID`: the recorded requests without and with a patch, and whether it is a fix. */
 export default defineCommand({
@@ -30,7 +33,7 @@ export default defineCommand({
     ),
     pairs: option.integer("--pairs <n>", "pairs of replays, one without and one with the patch", {
       min: 3,
-      default: 5,
+      default: 6,
     }),
     requests: option.integer("--requests <n>", "most recorded requests that are replayed", {
       min: 1,
@@ -52,6 +55,20 @@ export default defineCommand({
       min: 0,
       default: 0,
     }),
+    rollout: option.text(
+      "--rollout <file>",
+      "where an accepted patch is written as a rollout of the gateway",
+    ),
+    model: option.text("--model <name>", "with --rollout: the model as the gateway's clients name it", {
+      default: "octavo-mini",
+    }),
+    primary: option.text("--primary <target>", "with --rollout: the gateway's target as it is", {
+      default: "primary",
+    }),
+    canary: option.text("--canary <target>", "with --rollout: the one that is served with the patch", {
+      default: "canary",
+    }),
+    ...webhookRows,
     json: option.toggle("--json", "print the proof as JSON"),
   },
   async run(options, id = "") {
@@ -77,10 +94,15 @@ export default defineCommand({
         onPair: (done) => process.stderr.write(`pair ${done} of ${options.pairs}\n`),
       }),
     );
-    await writeState(path, recordProof(await readState(path), entry.id, proof));
+    const before = await readState(path);
+    const after = recordProof(before, entry.id, proof);
+    await writeState(path, after);
+    if (options.rollout !== undefined && proof.verdict === "accepted")
+      await writeTextOf("rollout", options.rollout, rolloutOf(proof, { ...options, id: entry.id }));
     process.stdout.write(
       json ? `${JSON.stringify(proof, undefined, 2)}\n` : `${proofLines(proof).join("\n")}\n`,
     );
+    await announceChanges(options, before, after);
   },
 });
 

@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
+import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
@@ -61,8 +65,8 @@ test("findings become clusters with a fix, keep their status, and come back as r
         .toSorted((a, b) => a.cause.localeCompare(b.cause))
         .map(({ cause, status, count, fix }) => [cause, status, count, fix?.set]),
       [
-        ["prefill_burst", "new", 2, { "long-prefill-token-threshold": 512 }],
-        ["queue_full", "new", 2, { "max-queued-requests": 2048 }],
+        ["prefill_burst", "new", 2, { "max-prefill-step-ms": 50 }],
+        ["queue_full", "new", 2, { "max-queued-requests": 4096 }],
       ],
     );
 
@@ -78,7 +82,7 @@ test("findings become clusters with a fix, keep their status, and come back as r
     const issue = await runOctavo(["errors", "issue", id.slice(0, 6), "--state", state]);
     assert.match(issue.out, /^# request: queue_full \(2 findings\)/);
     assert.match(issue.out, /`error\.message`:\n\n```\n3 requests wait already\n```/);
-    assert.match(issue.out, /```yaml\nmax-queued-requests: 2048\n```/);
+    assert.match(issue.out, /```yaml\nmax-queued-requests: 4096\n```/);
   } finally {
     await rm(folder, { recursive: true });
   }
@@ -102,7 +106,7 @@ test("a fix starts from sizes as octavo serve reads them", async () => {
       "--config",
       config,
     ]);
-    assert.match(out, new RegExp(`kv-cache-memory: ${24 * 2 ** 30}`), err);
+    assert.match(out, new RegExp(`kv-cache-memory: ${64 * 2 ** 30}`), err);
   } finally {
     await rm(folder, { recursive: true });
   }
@@ -130,6 +134,73 @@ test("what the feed cannot use is refused by name", async () => {
       assert.match(err, says);
     }
   } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("changes of statuses are posted, signed, a bounded number of times, and to the given address alone", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "octavo-cli-errors-"));
+  const posts: { path: string; body: string; timestamp: string; signature: string }[] = [];
+  const answers = [503, 302, 200];
+  const server = createServer((request, response) => {
+    let body = "";
+    request.on("data", (piece: Buffer) => (body += piece.toString("utf8")));
+    request.on("end", () => {
+      const { "x-octavo-timestamp": timestamp, "x-octavo-signature": signature } = request.headers;
+      posts.push({
+        path: request.url ?? "",
+        body,
+        timestamp: String(timestamp),
+        signature: String(signature),
+      });
+      response.writeHead(answers.shift() ?? 500, { location: "/elsewhere" }).end();
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  try {
+    const { port } = server.address() as AddressInfo;
+    const spans = join(folder, "spans.jsonl");
+    await writeFile(spans, `${refused(1)}\n`);
+    const list = () =>
+      runOctavo(
+        [
+          "errors",
+          "list",
+          "--spans",
+          spans,
+          "--state",
+          join(folder, "feed.json"),
+          "--webhook",
+          `http://127.0.0.1:${port}/hook`,
+          "--webhook-secret-env",
+          "FEED_SECRET",
+        ],
+        { env: { FEED_SECRET: "secret" } },
+      );
+    const told = await list();
+    // the first try met 503, the second a redirect, which is not followed and not tried again
+    assert.notEqual(told.code, 0);
+    assert.match(told.err, /was not told: it answered 302/);
+    assert.deepEqual(
+      posts.map(({ path }) => path),
+      ["/hook", "/hook"],
+    );
+    const [{ body, timestamp, signature }] = posts as [(typeof posts)[0]];
+    assert.equal(
+      signature,
+      `sha256=${createHmac("sha256", "secret").update(`${timestamp}.${body}`).digest("hex")}`,
+    );
+    const { changes } = JSON.parse(body) as { changes: readonly Record<string, unknown>[] };
+    assert.deepEqual(
+      changes.map(({ cause, from, to }) => [cause, from, to]),
+      [["queue_full", null, "new"]],
+    );
+    // nothing changed since: nothing is posted
+    assert.equal((await list()).code, 0);
+    assert.equal(posts.length, 2);
+  } finally {
+    server.close();
     await rm(folder, { recursive: true });
   }
 });

@@ -3,11 +3,13 @@ import {
   type CallFinding,
   clusterFindings,
   entryNamed,
+  type FeedEntry,
   feedStatuses,
   findingsOfSpan,
   issueText,
   markEntry,
   renderPatch,
+  type ServePatch,
   updateFeed,
 } from "@octavo/optimize";
 import { OctavoError } from "@octavo/protocol/errors";
@@ -15,6 +17,7 @@ import { option } from "@octavo/protocol/options";
 import { defaultStoreFolder } from "@octavo/tracing/store";
 import { defineCommand } from "../command.js";
 import { findingRows, fixOf, readState, settingsOf, stateRows, writeState } from "../errors/feed-files.js";
+import { announceChanges, webhookRows } from "../errors/feed-webhook.js";
 import { printable, textTable } from "../output/text-table.js";
 
 /** `octavo errors list`: findings of recorded calls as clusters, each with the change to try first. */
@@ -22,58 +25,72 @@ export const errorsListCommand = defineCommand({
   options: {
     ...findingRows,
     ...stateRows,
+    ...webhookRows,
     json: option.toggle("--json", "print the feed as JSON"),
   },
-  async run({ spans, state: path, config, firstTokenMs, gapMs, score, json }) {
+  async run({ spans, state: path, config, firstTokenMs, gapMs, score, json, ...webhook }) {
     const settings = await settingsOf(config);
     const { findings, calls, unverified } = await readFindings(spans ?? [defaultStoreFolder()], {
       firstTokenMs,
       gapMs,
       score,
     });
-    const state = updateFeed(await readState(path), await clusterFindings(findings), Date.now());
+    const before = await readState(path);
+    const state = updateFeed(before, await clusterFindings(findings), Date.now());
     await writeState(path, state);
     const entries = state.entries.map((entry) => ({ ...entry, fix: fixOf(entry, settings) ?? null }));
-    if (json) {
+    if (json)
       process.stdout.write(
         `${JSON.stringify({ calls, findings: findings.length, unverified, entries }, undefined, 2)}\n`,
       );
-      return;
-    }
-    const found = `${findings.length} findings in ${calls} calls, ${entries.length} clusters`;
-    process.stdout.write(
-      `${found}${unverified > 0 ? `; ${unverified} findings without evidence in their trace were dropped` : ""}\n`,
-    );
-    if (entries.length === 0) return;
-    process.stdout.write(
-      `\n${textTable(entries, [
-        { head: "id", of: ({ id }) => id.slice(0, 8) },
-        { head: "status", of: ({ status }) => status },
-        { head: "kind", of: ({ kind }) => kind },
-        { head: "cause", of: ({ cause }) => printable(cause) },
-        { head: "findings", of: ({ count }) => count },
-        { head: "last seen", of: ({ last_seen: last }) => new Date(last).toISOString().slice(0, 19) },
-        {
-          head: "fix to try",
-          of: ({ fix }) => (fix === null ? "" : renderPatch(fix).trim().replaceAll("\n", ", ")),
-        },
-      ])}`,
-    );
+    else printFeed({ entries, calls, findings: findings.length, unverified });
+    await announceChanges(webhook, before, state);
   },
 });
+
+interface ListedFeed {
+  readonly entries: readonly (FeedEntry & { readonly fix: ServePatch | null })[];
+  readonly calls: number;
+  readonly findings: number;
+  readonly unverified: number;
+}
+
+function printFeed({ entries, calls, findings, unverified }: ListedFeed): void {
+  const found = `${findings} findings in ${calls} calls, ${entries.length} clusters`;
+  process.stdout.write(
+    `${found}${unverified > 0 ? `; ${unverified} findings without evidence in their trace were dropped` : ""}\n`,
+  );
+  if (entries.length === 0) return;
+  process.stdout.write(
+    `\n${textTable(entries, [
+      { head: "id", of: ({ id }) => id.slice(0, 8) },
+      { head: "status", of: ({ status }) => status },
+      { head: "kind", of: ({ kind }) => kind },
+      { head: "cause", of: ({ cause }) => printable(cause) },
+      { head: "findings", of: ({ count }) => count },
+      { head: "last seen", of: ({ last_seen: last }) => new Date(last).toISOString().slice(0, 19) },
+      {
+        head: "fix to try",
+        of: ({ fix }) => (fix === null ? "" : renderPatch(fix).trim().replaceAll("\n", ", ")),
+      },
+    ])}`,
+  );
+}
 
 /** `octavo errors mark ID STATUS`. */
 export const errorsMarkCommand = defineCommand({
   arguments: { "<id>": "of a cluster, or how it begins", "<status>": "acknowledged, fixed or new" },
-  options: { state: stateRows.state },
-  async run({ state: path }, id = "", wanted = "") {
+  options: { state: stateRows.state, ...webhookRows },
+  async run({ state: path, ...webhook }, id = "", wanted = "") {
     const status = feedStatuses.find((known) => known === wanted);
     if (status === undefined)
       throw new OctavoError("invalid_option", `status is one of ${feedStatuses.join(", ")}, not ${wanted}`, {
         param: "status",
       });
-    const state = markEntry(await readState(path), id, status, Date.now());
+    const before = await readState(path);
+    const state = markEntry(before, id, status, Date.now());
     await writeState(path, state);
+    await announceChanges(webhook, before, state);
   },
 });
 

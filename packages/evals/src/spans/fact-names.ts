@@ -20,7 +20,13 @@ export const factNames = {
     { seconds: "gen_ai.response.time_to_first_chunk" },
     "ttft_ms",
   ],
-  promptTokens: ["gen_ai.usage.input_tokens", "llm.token_count.prompt", "input_tokens"],
+  promptTokens: [
+    "gen_ai.usage.input_tokens",
+    "llm.token_count.prompt",
+    "input_tokens",
+    // of a request that was refused: not used, hence no usage
+    "octavo.refused.input_tokens",
+  ],
   completionTokens: ["gen_ai.usage.output_tokens", "llm.token_count.completion", "output_tokens"],
   cachedTokens: [
     "gen_ai.usage.cache_read.input_tokens",

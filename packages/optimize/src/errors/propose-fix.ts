@@ -42,8 +42,16 @@ const fullShare = 0.75;
 /** Of a cluster of several tenants, findings of one that has most of them. */
 const dominantShare = 0.6;
 
+/** On by default: where it was turned off, prompts that begin alike are computed whole, and keep others waiting. */
+const caching: Proposal = ({ settings }) =>
+  settings["enable-prefix-caching"] === false
+    ? { set: { "enable-prefix-caching": true }, why: "prompts were computed whole, with prefix caching off" }
+    : undefined;
+
 const moreSequences: Proposal = (known) => {
   const { evidence, settings, current } = known;
+  const uncached = caching(known);
+  if (uncached !== undefined) return uncached;
   const limit = current("max-num-seqs", 256);
   const { by_tenant: byTenant = {}, largest_batch: largestBatch } = evidence;
   if (largestBatch !== undefined && largestBatch < fullShare * limit) return moreCache(known);
@@ -78,15 +86,12 @@ const proposals: Readonly<Record<string, Proposal>> = {
     set: { "max-queued-requests": Math.max(64, raised(current("max-queued-requests", 1024), 4)) },
     why: "requests were refused because too many waited",
   }),
-  request_timeout: laterTimeout,
-  prefill: ({ settings }) =>
-    settings["enable-prefix-caching"] === false
-      ? {
-          set: { "enable-prefix-caching": true },
-          why: "prompts were computed whole, with prefix caching off",
-        }
-      : undefined,
-  prefill_burst: ({ current }) => {
+  deadline_exceeded: laterTimeout,
+  prefill: caching,
+  prefill_burst: (known) => {
+    const uncached = caching(known);
+    if (uncached !== undefined) return uncached;
+    const { current } = known;
     const bound = current("max-prefill-step-ms", 200);
     return {
       set: { "max-prefill-step-ms": bound === 0 ? 50 : Math.max(10, Math.floor(bound / 4)) },

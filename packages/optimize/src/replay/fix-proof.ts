@@ -1,7 +1,7 @@
 import { mean } from "@octavo/statistics";
 import { z } from "zod";
 import { judgeFix, type FixStandard, type ReplayPair } from "./judge-fix.js";
-import type { ReplayMeasure } from "./measures.js";
+import type { ClusterMeasures } from "./measures.js";
 import type { RecordedWorkload } from "./recorded-workload.js";
 import type { ReplayRun } from "./replay-on-server.js";
 
@@ -43,7 +43,7 @@ export interface ProveFixOptions {
   readonly patch: FixProof["patch"];
   readonly on: FixProof["on"];
   readonly workload: RecordedWorkload;
-  readonly measures: { readonly target: ReplayMeasure; readonly guards: readonly ReplayMeasure[] };
+  readonly measures: ClusterMeasures;
   readonly before: ReplaySide;
   readonly after: ReplaySide;
   readonly pairs: number;

@@ -1,7 +1,7 @@
 import { OctavoError } from "@octavo/protocol";
 import { type Interval, mean, meanInterval, newcombeDifference } from "@octavo/statistics";
 import type { RecordedWorkload } from "./recorded-workload.js";
-import { pairOf, type ReplayMeasure } from "./measures.js";
+import { type ClusterMeasures, pairOf, type ReplayMeasure } from "./measures.js";
 import type { ReplayRun } from "./replay-on-server.js";
 
 /** One replay without and one with the patch, the one right after the other. */
@@ -25,6 +25,7 @@ export interface FixVerdict {
   readonly verdict: "accepted" | "rejected" | "inconclusive";
   readonly reason: string;
   readonly target: MeasuredChange | undefined;
+  /** And what was measured beside them. */
   readonly guards: readonly MeasuredChange[];
 }
 
@@ -42,14 +43,14 @@ export const fewestPairs = 3;
 
 /**
  * Accepted: the measure falls by `leastImprovement` or more, its interval excludes no change, and no guard's estimate is beyond its
- * margin. Rejected: the interval excludes such an improvement, or a guard's interval lies beyond its margin. Else inconclusive.
+ * margin, nor may double by an interval of 90 %. Rejected: the interval excludes such an improvement, or a guard's interval lies beyond its margin. Else inconclusive.
  *
  * Requests of one replay wait for each other, so the pair of replays is the unit: Student's interval over the pairs, of the log ratio
  * for milliseconds. Shares can be equal in all pairs, which is no certainty: their interval is at least Newcombe's for the requests
  * of one replay.
  */
 export function judgeFix(
-  { target, guards }: { readonly target: ReplayMeasure; readonly guards: readonly ReplayMeasure[] },
+  { target, guards, reported }: ClusterMeasures,
   pairs: readonly ReplayPair[],
   { requests }: Pick<RecordedWorkload, "requests">,
   { leastImprovement = 0.1, guardMargin = 0.25, confidence = 0.99 }: FixStandard = {},
@@ -64,12 +65,15 @@ export function judgeFix(
     );
   const ofCluster = (index: number): boolean => requests[index]?.isOfCluster === true;
   const main = changeOf(target, pairs, ofCluster, confidence);
-  const others = guards.flatMap((guard) => changeOf(guard, pairs, () => true, confidence) ?? []);
+  const changesOf = (measures: readonly ReplayMeasure[], level = confidence) =>
+    measures.flatMap((measure) => changeOf(measure, pairs, () => true, level) ?? []);
+  const others = changesOf(guards);
+  const shown = [...others, ...changesOf(reported)];
   const verdict = (said: FixVerdict["verdict"], reason: string): FixVerdict => ({
     verdict: said,
     reason,
     target: main,
-    guards: others,
+    guards: shown,
   });
   if (main === undefined)
     return verdict("inconclusive", `no request of the cluster has ${target.name} in both replays`);
@@ -84,9 +88,18 @@ export function judgeFix(
     return verdict("rejected", `${main.measure} does not fall by ${percent(leastImprovement)}`);
   if (high >= 0 || main.change > wanted)
     return verdict("inconclusive", `the replays do not settle whether ${main.measure} falls`);
-  if (beyond.length > 0)
-    return verdict("inconclusive", `${beyond[0]!.measure} may be worse with it; more replays would tell`);
+  const [unsure] = [...beyond, ...changesOf(guards, guardConfidence).filter(mayDouble)];
+  if (unsure !== undefined)
+    return verdict("inconclusive", `${unsure.measure} may be worse with it; more replays would tell`);
   return verdict("accepted", `${main.measure} falls, and nothing else that was measured gets worse`);
+}
+
+/** Of the interval by which a guard is shown not to double, or a share not to rise by ten points. */
+const guardConfidence = 0.9;
+
+function mayDouble({ unit, change, interval }: MeasuredChange): boolean {
+  // a share that did not rise in any pair has an interval as wide as one replay's requests make it
+  return unit === "ms" ? (interval?.[1] ?? Infinity) > 1 : change > 0 && (interval?.[1] ?? 1) > 0.1;
 }
 
 /** Undefined where some pair has no request with the measure on both sides. */

@@ -1,7 +1,6 @@
 import { factNames, type Observation } from "@octavo/evals";
 import { groupBy } from "@octavo/protocol";
 import { mean } from "@octavo/statistics";
-import type { FeedEntry } from "../errors/feed-state.js";
 
 /** A figure of each request of a replay; less is better. */
 export interface ReplayMeasure {
@@ -48,12 +47,27 @@ const gapFields: ReadonlySet<string> = new Set(
   ),
 );
 
-/** What a cluster is about, and what a fix of it must not make worse. */
+/** What of a cluster says what it is about. */
+interface MeasuredCluster {
+  readonly kind: string;
+  readonly cause: string;
+  readonly quotes: readonly { readonly field: string }[];
+}
+
+export interface ClusterMeasures {
+  /** What the cluster is about. */
+  readonly target: ReplayMeasure;
+  /** What a fix of it must not make worse. */
+  readonly guards: readonly ReplayMeasure[];
+  /** What is shown and decides nothing: that requests which are served at last, or answered rightly, take time. */
+  readonly reported: readonly ReplayMeasure[];
+}
+
 export function measuresOf(
-  { kind, cause, quotes }: Pick<FeedEntry, "kind" | "cause" | "quotes">,
+  { kind, cause, quotes }: MeasuredCluster,
   evaluators: readonly string[],
   passScore: number,
-): { readonly target: ReplayMeasure; readonly guards: readonly ReplayMeasure[] } {
+): ClusterMeasures {
   const scored = evaluators.map((name) => scoredBelow(name, passScore));
   const target =
     kind === "request"
@@ -65,10 +79,14 @@ export function measuresOf(
         : cause === "cut_off"
           ? cutOff
           : scoredBelow(cause, passScore);
-  // requests that are no longer refused take time from the others: their waiting is reported, and is no reason against
-  const timed = kind === "request" ? [] : [firstToken, longestGap];
-  const guards = [failed, ...timed, ...scored].filter(({ name }) => name !== target.name);
-  return { target, guards };
+  const others = (measures: readonly ReplayMeasure[]) => measures.filter(({ name }) => name !== target.name);
+  const timed = others([firstToken, longestGap]);
+  const isSlow = kind === "serving";
+  return {
+    target,
+    guards: others([failed, ...(isSlow ? timed : []), ...scored]),
+    reported: isSlow ? [] : timed,
+  };
 }
 
 /**

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import {
   type EvalCase,
   observationOf,
@@ -10,7 +11,7 @@ import { OctavoError } from "@octavo/protocol";
 import { Random } from "@octavo/statistics";
 
 /** What a recording says of one request: enough to send it again, or one of the same shape. */
-export interface RecordedRequest {
+export interface ReplayedRequest {
   /** From the first of the workload. */
   readonly atMs: number;
   readonly tenant: string | undefined;
@@ -26,7 +27,7 @@ export interface RecordedRequest {
 }
 
 export interface RecordedWorkload {
-  readonly requests: readonly RecordedRequest[];
+  readonly requests: readonly ReplayedRequest[];
   /** Calls that the recording holds, of which the workload is a stretch. */
   readonly numRecorded: number;
   readonly numWithPrompts: number;
@@ -58,7 +59,7 @@ export function recordedWorkload(calls: readonly RecordedCall[], mostRequests: n
   const beginMs = stretch[0]!.span.startEpochMs;
   let turn = 0;
   const like = (): Observation | undefined => answered[turn++ % Math.max(1, answered.length)];
-  const requests = stretch.map(({ span, isOfCluster }, index): RecordedRequest => {
+  const requests = stretch.map(({ span, isOfCluster }, index): ReplayedRequest => {
     const exchanges = recordedExchanges(span);
     const own = seen[index]!;
     const asked = typeof exchanges === "string" ? undefined : exchanges[0]?.evalCase;
@@ -130,7 +131,7 @@ export function scheduleOf(
 }
 
 function likeOf(
-  { tenant, promptTokens, cachedTokens, outputTokens }: RecordedRequest,
+  { tenant, promptTokens, cachedTokens, outputTokens }: ReplayedRequest,
   index: number,
   seed: number,
   { base, perWord }: TokenScale,
@@ -162,7 +163,7 @@ export function fixedCase(id: string, content: string, maxTokens: number, tenant
 }
 
 function tenantSeed(tenant = ""): number {
-  return [...tenant].reduce((sum, letter) => (sum * 31 + (letter.codePointAt(0) ?? 0)) % 1_000_003, 7);
+  return createHash("sha256").update(tenant).digest().readUInt32LE();
 }
 
 const words =

@@ -39,6 +39,8 @@ export class RequestAccount {
   spanUserId: string | undefined;
   /** The id in the answer's body. */
   responseId: string | undefined;
+  /** Tokens of its prompts as far as they were counted: of one that cannot fit, at least as many. */
+  countedTokens = 0;
   /** The engine works on after the answer, as for background responses: the span does not wait for it. */
   outlivesAnswer = false;
   /** Engine requests made for this one that have finished. */

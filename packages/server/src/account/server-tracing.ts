@@ -123,7 +123,8 @@ export class ServerTracing {
       spanUserId: userId,
       ownerId,
     } = exchange.account;
-    const { server, attributes } = this.#options;
+    const { server } = this.#options;
+    const attributes = { ...this.#options.attributes, ...refusedFacts(exchange.account) };
     const model = this.#options.modelOf(exchange.account.model);
     const { modelName } = model;
     const { arrivalMs, httpStatus, requestId } = exchange;
@@ -167,6 +168,13 @@ export class ServerTracing {
       content: exchange.account.capturedContent,
     };
   }
+}
+
+/** What a refused request would have been: no engine request counted its tokens, and nothing of it was used. */
+function refusedFacts({ finished, countedTokens }: RequestAccount): Readonly<Record<string, string>> {
+  return finished.length > 0 || countedTokens === 0
+    ? {}
+    : { "octavo.refused.input_tokens": String(countedTokens) };
 }
 
 /** Spans carry codes only: messages may repeat what the client sent. */

@@ -20,9 +20,12 @@ export async function encodePrompt(
   field: string,
 ): Promise<Int32Array> {
   try {
-    return await model.tokenizer.encodeAsync(text, { ...encoding, signal, tenant: account.tenant });
+    const tokens = await model.tokenizer.encodeAsync(text, { ...encoding, signal, tenant: account.tenant });
+    account.countedTokens += tokens.length;
+    return tokens;
   } catch (error) {
     if (!(error instanceof OctavoError && error.code === "context_length_exceeded")) throw error;
+    account.countedTokens += (encoding.maxTokens ?? 0) + 1;
     throw new OctavoError(
       error.code,
       `${field}: ${error.message} Shorten it, or set truncate_prompt_tokens.`,
