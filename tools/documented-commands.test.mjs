@@ -64,8 +64,8 @@ test("a command ends where its quotes and backslashes do", () => {
 });
 
 test("what is not run is printed somewhere, has a reason, and is not most of it", () => {
-  const documents = pages(filesBelow("docs", (path) => path.endsWith(".md")));
-  const statements = documents.flatMap((page) =>
+  const printed = pages(filesBelow("docs", (path) => path.endsWith(".md")));
+  const statements = printed.flatMap((page) =>
     blocksOf(readFileSync(join(root, page), "utf8")).flatMap(({ code }) => statementsOf(code).map(oneLine)),
   );
   const unused = [...notRun, ...statuses].map(([beginning]) => beginning);

@@ -155,7 +155,7 @@ function shell(statement, folder, port) {
       detached: true,
     });
     // The whole group: what the shell started holds its output open.
-    const timer = setTimeout(() => process.kill(-child.pid, "SIGKILL"), longestMs);
+    const timer = setTimeout(() => process.kill(-(child.pid ?? Number.NaN), "SIGKILL"), longestMs);
     let output = "";
     for (const stream of [child.stdout, child.stderr])
       stream.setEncoding("utf8").on("data", (text) => (output += text));

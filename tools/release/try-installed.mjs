@@ -146,6 +146,16 @@ async function use(folder, node, path) {
 
 /** Every subpath is there with its types: a program in TypeScript that uses them compiles without `skipLibCheck` and runs. */
 function useLibrary(folder) {
+  const { exports } = JSON.parse(readFileSync(join(root, "packages/cli/package.json"), "utf8"));
+  const subpaths = Object.keys(exports)
+    .filter((subpath) => subpath !== "./ai-sdk")
+    .map((subpath) => subpath.replace(/^\./, "octavo"));
+  // of whoever uses `octavo/ai-sdk`
+  const provider = join(folder, "node_modules", "@ai-sdk", "provider");
+  if (!existsSync(provider)) {
+    mkdirSync(dirname(provider), { recursive: true });
+    symlinkSync(join(root, "node_modules", "@ai-sdk", "provider"), provider);
+  }
   writeFileSync(
     join(folder, "library.ts"),
     `import { LLM } from "octavo/engine";
@@ -153,10 +163,12 @@ import { createEngine } from "octavo/engine/parts";
 import { openAiTarget } from "octavo/evals";
 import { compileChatTemplate } from "octavo/text";
 import { instrumentOpenAI } from "octavo/tracing";
+${subpaths.map((subpath, index) => `import * as subpath${index} from "${subpath}";`).join("\n")}
 await using llm: LLM = await LLM.load(process.argv[2] ?? "");
 const { text } = await llm.chat([{ role: "user", content: "Hello!" }], { temperature: 0, maxTokens: 8 });
 const rendered: string = compileChatTemplate("{{ messages[0].content }}").render({ messages: [{ role: "user", content: text }] });
 console.log(rendered, typeof createEngine, typeof openAiTarget, typeof instrumentOpenAI);
+for (const names of [${subpaths.map((_, index) => `subpath${index}`).join(", ")}]) console.log(Object.keys(names).length > 0);
 `,
   );
   const compilerOptions = {
@@ -167,13 +179,22 @@ console.log(rendered, typeof createEngine, typeof openAiTarget, typeof instrumen
     types: ["node"],
     typeRoots: [join(root, "node_modules", "@types")],
   };
-  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["library.ts"] }));
-  const tsc = spawnSync(
-    process.execPath,
-    [join(root, "node_modules", "typescript", "bin", "tsc"), "-p", folder],
-    { encoding: "utf8" },
+  writeFileSync(
+    join(folder, "sdk.ts"),
+    `import { createOctavo } from "octavo/ai-sdk";\nconsole.log(typeof createOctavo satisfies string);\n`,
   );
-  assert.equal(tsc.status, 0, tsc.stdout);
+  const compile = (config) => {
+    writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
+    const tsc = spawnSync(
+      process.execPath,
+      [join(root, "node_modules", "typescript", "bin", "tsc"), "-p", folder],
+      { encoding: "utf8" },
+    );
+    assert.equal(tsc.status, 0, tsc.stdout);
+  };
+  compile({ compilerOptions, files: ["library.ts"] });
+  // Declarations of @ai-sdk/provider import types of a package that has none.
+  compile({ compilerOptions: { ...compilerOptions, skipLibCheck: true }, files: ["sdk.ts"] });
   const model = join(folder, "node_modules", "@octavo", "octavo-mini");
   const ran = spawnSync(process.execPath, ["library.js", model], {
     cwd: folder,
@@ -182,6 +203,9 @@ console.log(rendered, typeof createEngine, typeof openAiTarget, typeof instrumen
   });
   assert.equal(ran.status, 0, ran.stderr);
   assert.match(ran.stdout, /\S+.* function function function/);
+  assert.equal(ran.stdout.match(/^true$/gm)?.length, subpaths.length, ran.stdout);
+  const sdk = spawnSync(process.execPath, ["sdk.js"], { cwd: folder, encoding: "utf8" });
+  assert.equal(sdk.stdout.trim(), "function", sdk.stderr);
 }
 
 /** Where no prebuilt kernels fit: one sentence without a compiler, else they are compiled once and kept. */
