@@ -15,6 +15,8 @@ test("options that mean nothing on a GPU are refused before one is opened", asyn
     [{ weightsInPlace: true }, "weightsInPlace"],
     [{ weightCache: "auto" }, "weightCache"],
     [{ kernels: "features" }, "kernels"],
+    [{ tensorParallelSize: 2 }, "tensorParallelSize"],
+    [{ pipelineParallelSize: 2 }, "pipelineParallelSize"],
     [{ memoryUtilization: 0.5 }, "gpu_memory_utilization"],
   ] as const)
     await assert.rejects(LLM.load(octavoMini, { device: "webgpu", ...option }), {

@@ -50,3 +50,35 @@ test("speculation is counted under vLLM's names, accepted tokens also by their p
   });
   assert.deepEqual(samples().perPosition, [2, 2, 2, 1], "a scrape changes nothing");
 });
+
+test("what ranks exchange is counted by rank", () => {
+  const registry = Registry.create();
+  const observer = registerEngineMetrics(registry, new FakeLanguageModel().engine, {
+    enableLegacyMetricNames: false,
+    enableFaultInjection: false,
+    cacheConfig: {},
+  });
+  const step = { step: 0, startMs: 0, durationMs: 1, computeMs: 1, prefillMs: 0, numSequences: 1 };
+  const counts = { prefillTokens: 0, decodeTokens: 1, blocksUsed: 1, blocksEvicted: 0, preemptions: 0 };
+  observer.onStep?.({ ...step, ...counts });
+  for (let count = 0; count < 2; count++)
+    observer.onStep?.({
+      ...step,
+      ...counts,
+      exchanges: [
+        { bytes: 10, milliseconds: 500 },
+        { bytes: 20, milliseconds: 250 },
+      ],
+    });
+  const families = parseExposition(registry.expose());
+  const samplesOf = (name: string) =>
+    families.get(name)?.samples.map(({ labels, value }) => [labels["rank"], value]);
+  assert.deepEqual(samplesOf("octavo:rank_exchanged_bytes_total"), [
+    ["0", 20],
+    ["1", 40],
+  ]);
+  assert.deepEqual(samplesOf("octavo:rank_exchange_seconds_total"), [
+    ["0", 1],
+    ["1", 0.5],
+  ]);
+});

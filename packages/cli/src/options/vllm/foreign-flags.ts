@@ -13,8 +13,7 @@ export interface ForeignFlags {
   readonly isOlder?: true;
 }
 
-const several =
-  "a server computes in one process on one machine: run several servers behind `octavo gateway`";
+const several = "a server computes on one machine: run several servers behind `octavo gateway`";
 const kernels = "kernels for CPUs are chosen by measured speed; see --kernels";
 const textOnly = "models are served as text, and images in requests are refused";
 const noGraphs = "there is no graph to compile or capture";
@@ -44,7 +43,7 @@ export const foreignFlags: readonly ForeignFlags[] = [
       --all2all-backend= --enable-dbo --enable-shm-tensor-arena --ubatch-size= --dbo-decode-token-threshold= --dp-sync-interval=
       --dbo-prefill-token-threshold= --disable-nccl-for-dp-synchronization --expert-placement-strategy= --disable-custom-all-reduce
       --ray-workers-use-nsight --enable-nccl-comm-suspend`,
-    why: "it tunes how processes work together, and one process computes",
+    why: "it tunes how vLLM's processes work together",
   },
   {
     effect: "none",
