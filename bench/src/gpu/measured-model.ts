@@ -53,12 +53,16 @@ async function cpuAnswer(path: string, promptTokens: number, newTokens: number):
 /** Figures of one model on a GPU, once its answers are those of the CPU. */
 export async function measureModel(gpu: Gpu, limits: AdapterLimits, job: GpuJob): Promise<BenchCase[]> {
   const { context, prompt, answer, rounds } = sizesOf(gpu);
+  // A binding holds a layer's keys, of models of one layer too.
+  const cacheBytes = Math.min(1 << 30, 2 * gpu.mostBytes);
   await checkPeerAnswer(job.path, await cpuAnswer(job.path, prompt, answer), {
     backend: createWebGpuBackend(gpu),
+    kvCacheMemoryBytes: cacheBytes,
   });
   const counted = { multiplyAdds: 0 };
   await using llm = await LLM.load(job.path, {
     backend: counting(createWebGpuBackend(gpu), (spec) => (counted.multiplyAdds ||= multiplyAddsOf(spec))),
+    kvCacheMemoryBytes: cacheBytes,
     maxModelLen: job.promptTokens + job.newTokens + 32,
     maxNumBatchedTokens: Math.max(job.promptTokens, 128),
     maxPrefillStepMs: 0,
