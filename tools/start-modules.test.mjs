@@ -30,8 +30,13 @@ function reachedFrom(entry) {
 function entryOf(specifier) {
   const [, name, ...subpath] = specifier.split("/");
   const { exports } = JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8"));
-  const target = exports[[".", ...subpath].join("/")] ?? exports["./*"];
-  return join("packages", name, target.default.replace("*", subpath.join("/")));
+  const wanted = `./${subpath.join("/")}`;
+  const exact = exports[subpath.length === 0 ? "." : wanted];
+  if (exact !== undefined) return join("packages", name, exact.default);
+  const pattern = Object.keys(exports).find(
+    (key) => key.endsWith("*") && wanted.startsWith(key.slice(0, -1)),
+  );
+  return join("packages", name, exports[pattern].default.replace("*", wanted.slice(pattern.length - 1)));
 }
 
 /** The modules below `PACKAGE/FOLDER`, or the one module of that path. */

@@ -11,6 +11,8 @@ export interface TensorInfo {
   readonly path: string;
   readonly offset: number;
   readonly byteLength: number;
+  /** Bytes in memory, if unpacking makes them more than the file has. */
+  readonly loadedBytes?: number;
   /** How a quantised matrix is put together; absent where the bytes at `offset` are the matrix. */
   readonly recipe?: MatrixRecipe;
   /** How the checkpoint wants what it is multiplied with to be rounded first. */

@@ -16,6 +16,8 @@ export interface TensorSize {
   /** Outermost first. */
   readonly shape: readonly number[];
   readonly byteLength: number;
+  /** As in `TensorInfo`. */
+  readonly loadedBytes?: number;
 }
 
 /** What a model's files say of it without its weights, whether or not the engine can run it. */

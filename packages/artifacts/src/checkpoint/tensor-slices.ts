@@ -2,7 +2,7 @@ import type { TensorInfo } from "./checkpoint.js";
 
 /** A tensor cut along its outermost dimension: `shape[0]` tensors of the dimensions that are left, named `name[index]`. */
 export function tensorSlices(tensor: TensorInfo): TensorInfo[] {
-  const { recipe, ...whole } = tensor;
+  const { recipe, loadedBytes, ...whole } = tensor;
   const [count = 1, ...shape] = whole.shape;
   const byteLength = whole.byteLength / count;
   const recipes = recipe?.slices?.(count);
@@ -14,6 +14,7 @@ export function tensorSlices(tensor: TensorInfo): TensorInfo[] {
       shape,
       offset: whole.offset + index * byteLength,
       byteLength,
+      ...(loadedBytes !== undefined && { loadedBytes: loadedBytes / count }),
       ...(part !== undefined && { recipe: part }),
     };
   });

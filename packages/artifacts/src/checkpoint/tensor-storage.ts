@@ -13,6 +13,14 @@ export function storageOf(tensors: Iterable<TensorInfo>): ModelConfig["dtype"] {
   return bytes.f16 >= bytes.f32 ? "f16" : "f32";
 }
 
+/** What a tensor takes in memory. */
+export function loadedBytesOf({
+  byteLength,
+  loadedBytes = byteLength,
+}: Pick<TensorInfo, "byteLength" | "loadedBytes">): number {
+  return loadedBytes;
+}
+
 /** Storage types of unquantised tensors. */
 export type FloatType = "f32" | "f16" | "bf16";
 

@@ -1,7 +1,7 @@
 import { ArtifactFile, artifactInvalid, artifactUnsupported } from "@octavo/text/files/artifact-file";
 import type { TensorInfo } from "../checkpoint/checkpoint.js";
 import { GgufCursor } from "./cursor.js";
-import { lowBitRecipe } from "./low-bits/low-bits.js";
+import { lowBitTensor } from "./low-bits/layouts.js";
 import { ggmlLayouts, ggmlTypeName, supportedGgmlTypes } from "./types.js";
 
 /**
@@ -265,5 +265,5 @@ function placeTensor(path: string, entry: Entry, alignment: number, dataStart: n
   }
   const tensor = { name: entry.name, type: layout.type, shape: entry.shape, path, offset, byteLength };
   const { lowBits } = layout;
-  return lowBits === undefined ? tensor : { ...tensor, recipe: lowBitRecipe(layout.name, lowBits, tensor) };
+  return lowBits === undefined ? tensor : lowBitTensor(lowBits, tensor);
 }

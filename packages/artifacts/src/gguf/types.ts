@@ -1,5 +1,5 @@
 import type { WeightType } from "@octavo/kernels";
-import { type LowBitLayout, lowBitLayouts } from "./low-bits/low-bits.js";
+import { lowBitLayouts, type LowBitName } from "./low-bits/layouts.js";
 
 /** Block layout of a ggml tensor type that the kernels take, or that is unpacked into one. */
 export interface GgmlLayout {
@@ -8,8 +8,8 @@ export interface GgmlLayout {
   readonly type: WeightType;
   readonly blockElements: number;
   readonly blockBytes: number;
-  /** Unpacks the blocks, if the kernels do not take them. */
-  readonly lowBits?: LowBitLayout;
+  /** How the blocks are unpacked, if the kernels do not take them. */
+  readonly lowBits?: LowBitName;
 }
 
 /** Types that are unpacked at load, by ggml's number. */
@@ -24,7 +24,7 @@ const lowBitTypes = {
   34: "TQ1_0",
   35: "TQ2_0",
   40: "NVFP4",
-} as const satisfies Record<number, keyof typeof lowBitLayouts>;
+} as const satisfies Record<number, LowBitName>;
 
 /** Keyed by ggml's type number (enum ggml_type in ggml.h). */
 export const ggmlLayouts: ReadonlyMap<number, GgmlLayout> = new Map<number, GgmlLayout>([
@@ -45,9 +45,8 @@ export const ggmlLayouts: ReadonlyMap<number, GgmlLayout> = new Map<number, Ggml
   [30, { name: "BF16", type: "bf16", blockElements: 1, blockBytes: 2 }],
   [39, { name: "MXFP4", type: "mxfp4", blockElements: 32, blockBytes: 17 }],
   ...Object.entries(lowBitTypes).map(([id, name]): [number, GgmlLayout] => {
-    const lowBits = lowBitLayouts[name];
-    const { type, blockElements, blockBytes } = lowBits;
-    return [Number(id), { name, type, blockElements, blockBytes, lowBits }];
+    const { type, blockElements, blockBytes } = lowBitLayouts[name];
+    return [Number(id), { name, type, blockElements, blockBytes, lowBits: name }];
   }),
 ]);
 

@@ -33,7 +33,8 @@ export function readFloat4(module: QuantizedModule, leaf: "weight" | "weight_pac
   }
   const global = leaf === "weight" ? "weight_scale_2" : "weight_global_scale";
   module.need(global, floatDtypes);
-  return module.matrix("table4", rows, cols, {
+  const loadedBytes = (rows * cols) / 2 + (4 * rows * cols) / groupSize;
+  const matrix = module.matrix("table4", rows, cols, {
     layout: "nvfp4",
     assemble: async () => {
       const [factor = Number.NaN] = await readFloats(module.need(global, floatDtypes));
@@ -45,4 +46,5 @@ export function readFloat4(module: QuantizedModule, leaf: "weight" | "weight_pac
       return { values: await readTensor(tensor), scales, groupSize, table: e2m1 };
     },
   });
+  return { ...matrix, loadedBytes };
 }

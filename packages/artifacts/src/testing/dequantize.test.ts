@@ -4,7 +4,11 @@ import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { createCpuBackend } from "@octavo/kernels";
 import { ggmlLayouts } from "../gguf/types.js";
-import { lowBitLayouts, unpackBlocks } from "../gguf/low-bits/low-bits.js";
+import { lowBitLayouts, type LowBitName } from "../gguf/low-bits/layouts.js";
+import { unpackBlocks } from "../gguf/low-bits/unpack.js";
+import { openCheckpoint } from "../checkpoint/open-checkpoint.js";
+import { loadedBytesOf } from "../checkpoint/tensor-storage.js";
+import { fixtureGguf } from "./model-fixtures.js";
 import { dequantize } from "./dequantize.js";
 import type { StoredType } from "./quantize.js";
 import { readRows } from "./read-rows.js";
@@ -22,7 +26,7 @@ function readFixture(name: string): Fixture {
 }
 
 const fixtures = ["Q4_1", "Q5_1", "Q2_K", "Q3_K", "IQ4_NL", "IQ4_XS", "MXFP4"];
-const unpacked = Object.keys(lowBitLayouts) as (keyof typeof lowBitLayouts)[];
+const unpacked = Object.keys(lowBitLayouts) as LowBitName[];
 
 function assertValues(found: Float32Array, { values }: Fixture): void {
   const largest = Math.max(...values.map(Math.abs));
@@ -51,7 +55,7 @@ describe("GGUF blocks", () => {
     it(`${name} is unpacked to what the gguf package gives`, async () => {
       const fixture = readFixture(name);
       const layout = lowBitLayouts[name];
-      const { values, scales, ...parts } = unpackBlocks(layout, Buffer.from(fixture.blocks, "hex"));
+      const { values, scales, ...parts } = unpackBlocks(name, Buffer.from(fixture.blocks, "hex"));
       assert.ok(values instanceof Uint8Array && scales !== undefined);
       const toBytes = (floats: Float32Array): { data: Uint8Array } => ({
         data: new Uint8Array(floats.buffer),
@@ -72,4 +76,17 @@ describe("GGUF blocks", () => {
       assertValues(found, fixture);
     });
   }
+
+  it("that are unpacked count as what they take in memory, whole or by expert", async () => {
+    const { tensors } = await openCheckpoint(fixtureGguf("qwen3moe-low-bits"));
+    let numUnpacked = 0;
+    for (const tensor of tensors.values()) {
+      if (tensor.recipe === undefined) continue;
+      const { values, scales, zeros } = await tensor.recipe.assemble();
+      assert.ok(values instanceof Uint8Array && scales !== undefined);
+      assert.equal(loadedBytesOf(tensor), values.byteLength + scales.byteLength + (zeros?.byteLength ?? 0));
+      numUnpacked++;
+    }
+    assert.ok(numUnpacked > 20, `${numUnpacked} tensors`);
+  });
 });

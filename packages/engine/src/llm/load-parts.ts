@@ -1,14 +1,7 @@
 import { join, resolve } from "node:path";
-import {
-  availableMemoryBytes,
-  type Backend,
-  type BackendInfo,
-  createCpuBackend,
-  createRankedBackend,
-  processorCount,
-} from "@octavo/kernels";
+import { type Backend, type BackendInfo, createCpuBackend, processorCount } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
-import { formatBinaryBytes, given, pickOptions } from "@octavo/protocol/options";
+import { given, pickOptions } from "@octavo/protocol/options";
 import type { Engine } from "../api.js";
 import type { createEngine } from "../create-engine.js";
 import type { EngineOptions } from "../engine-options.js";
@@ -24,18 +17,16 @@ import type { Checkpoint, GenerationDefaults } from "@octavo/artifacts/checkpoin
 import type { AdapterSet } from "../adapters/adapter-set.js";
 import { checkLoraOptions, loadAdapters, resolveAdapters } from "./load-adapters.js";
 import { type LoadOptions, type ResolvedLoadOptions, resolveLoadOptions } from "./load-options.js";
-import type { DraftSource } from "./load-speculation.js";
 import { machineWarnings } from "./machine-warnings.js";
-import { type MemoryPlan, planMemory } from "./memory-plan.js";
+import { planSizes, type Sizes } from "./plan-sizes.js";
 import type { KvShape } from "../kv-cache/plan-kv-cache.js";
 import type { ModelSleep } from "./model-sleep.js";
 import { openModel, reopen } from "./open-model.js";
-import { openEarlierStages } from "./open-earlier-stages.js";
 import { schedulingOptions } from "../options/scheduling-options.js";
 import type { SpeculationOptions } from "../speculation/speculation.js";
 import { resolveSpeculativeConfig } from "../speculation/speculative-config.js";
 import type { ModelTemplates } from "./templates.js";
-import { encoderOptions, sequencesOfStep } from "./whole-sequences.js";
+import { encoderOptions } from "./whole-sequences.js";
 
 /** A loaded model's parts. Dispose the engine, then `owned` in order. */
 export interface LoadedParts {
@@ -81,7 +72,7 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
   try {
     let { backend } = options;
     if (backend === undefined) {
-      backend = (await gpuOf(options)) ?? cpuOf(options);
+      backend = (await gpuOf(options)) ?? (await cpuOf(options));
       owned.unshift(backend);
       if (backend.info.hasOwnMemory !== true) warnOfMachine(backend, options);
     }
@@ -91,7 +82,9 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
       maxDraftTokens: speculative?.numSpeculativeTokens ?? 0,
       hasOwnMemory: backend.info.hasOwnMemory === true,
     });
-    const stages = await openEarlierStages(backend, checkpoint, sizes, options);
+    const pipeline =
+      options.pipelineParallelSize === 1 ? undefined : await import("./open-earlier-stages.js");
+    const stages = await pipeline?.openEarlierStages(backend, checkpoint, sizes, options);
     if (stages !== undefined) owned.unshift(stages);
     const { loaded, tokenizer, templates, createEngine } = await loadContents(
       backend,
@@ -205,9 +198,12 @@ async function gpuOf(options: ResolvedLoadOptions): Promise<Backend | undefined>
   return openGpuBackend(options);
 }
 
-function cpuOf({ kernels, numThreads, tensorParallelSize: numRanks }: ResolvedLoadOptions): Backend {
+async function cpuOf(asked: ResolvedLoadOptions): Promise<Backend> {
+  const { kernels, numThreads, tensorParallelSize: numRanks } = asked;
   const options = { kernels, ...given({ numThreads }) };
-  return numRanks === 1 ? createCpuBackend(options) : createRankedBackend({ ...options, numRanks });
+  if (numRanks === 1) return createCpuBackend(options);
+  const { createRankedBackend } = await import("@octavo/kernels/ranked-backend");
+  return createRankedBackend({ ...options, numRanks });
 }
 
 function cannotSleep({ name }: BackendInfo): OctavoError {
@@ -320,66 +316,6 @@ async function packWeights(
     );
   }
   return loaded;
-}
-
-/** The KV cache's size on a device that does not say how much memory it has. */
-const ownCacheBytes = 1 << 30;
-
-interface Sizes extends MemoryPlan {
-  readonly blockSize: number;
-  readonly maxNumSeqs: number;
-  readonly maxNumBatchedTokens: number;
-}
-
-/** Decided before weights are packed, so that impossible options fail at once. */
-function planSizes(
-  checkpoint: Checkpoint,
-  draft: DraftSource | undefined,
-  options: ResolvedLoadOptions,
-  { maxDraftTokens, hasOwnMemory }: { readonly maxDraftTokens: number; readonly hasOwnMemory: boolean },
-): Sizes {
-  const { config, tensors } = checkpoint;
-  const { dtype, memoryUtilization, blockSize, maxNumSeqs, maxNumBatchedTokens } = options;
-  let weightBytes = 0;
-  for (const tensor of tensors.values()) weightBytes += tensor.byteLength;
-  weightBytes += draft?.weightBytes ?? 0;
-  const memoryBytes = availableMemoryBytes();
-  const availableBytes = hasOwnMemory ? Infinity : memoryBytes - weightBytes;
-  if (availableBytes <= 0 && options.kvCacheMemoryBytes === undefined) {
-    throw new OctavoError(
-      "out_of_memory",
-      `The weights take ${formatBinaryBytes(weightBytes)}, but only ${formatBinaryBytes(memoryBytes)} of memory are available to this process. ` +
-        "Free memory, raise the container's limit or take a smaller model or quantisation; " +
-        "to try all the same, say with --kv-cache-memory how much the KV cache may take.",
-    );
-  }
-  const shareBytes = memoryUtilization === undefined ? undefined : memoryUtilization * availableBytes;
-  const plan = planMemory({
-    config: dtype === "auto" || config.dtype === "quantized" ? config : { ...config, dtype },
-    blockSize,
-    maxNumSeqs: config.encoder === undefined ? maxNumSeqs : sequencesOfStep(options),
-    maxModelLen: options.maxModelLen,
-    kvCacheDtype: options.kvCacheDtype,
-    kvCacheMemoryBytes:
-      options.kvCacheMemoryBytes ?? shareBytes ?? (hasOwnMemory ? ownCacheBytes : undefined),
-    maxDraftTokens,
-    availableBytes: hasOwnMemory ? Number.MAX_SAFE_INTEGER : Math.max(availableBytes, 0),
-    ...(hasOwnMemory && { machineBytes: Number.MAX_SAFE_INTEGER }),
-  });
-  if (plan.isShortened) {
-    options.onWarning?.(
-      `The KV cache holds one sequence of ${plan.maxModelLen} tokens, so that is the context length; ` +
-        `the model could take ${config.maxPositionEmbeddings}. Give the cache more memory to use them.`,
-    );
-  }
-  const { scaling } = config.rope;
-  if (scaling.kind === "longrope" && plan.maxModelLen > scaling.originalMaxPositions) {
-    options.onWarning?.(
-      `Sequences may grow to ${plan.maxModelLen} tokens, so LongRoPE's long factors are in use, which cost short texts some quality. ` +
-        `With --max-model-len ${scaling.originalMaxPositions} or less, the short factors are.`,
-    );
-  }
-  return { ...plan, blockSize, maxNumSeqs, maxNumBatchedTokens };
 }
 
 interface EngineParts {

@@ -1,3 +1,4 @@
+import { loadedBytesOf } from "@octavo/artifacts/checkpoint/tensor-storage";
 import { availableMemoryBytes, type Backend, kvHeadBytes } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import { formatBinaryBytes } from "@octavo/protocol/options";
@@ -53,7 +54,7 @@ export async function openDraft(
   const { model, revision, quantization } = settings;
   const checkpoint = await openModel(model, { ...options, revision, quantization });
   let weightBytes = 0;
-  for (const tensor of checkpoint.tensors.values()) weightBytes += tensor.byteLength;
+  for (const tensor of checkpoint.tensors.values()) weightBytes += loadedBytesOf(tensor);
   return { checkpoint, weightBytes };
 }
 

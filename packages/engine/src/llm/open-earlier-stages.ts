@@ -4,7 +4,7 @@ import { OctavoError } from "@octavo/protocol/errors";
 import type { PipelineStages } from "../pipeline/open-pipeline.js";
 import type { ResolvedLoadOptions } from "./load-options.js";
 
-/** The stages of the model before this process's own, which is the last; undefined where it has all. Throws `invalid_option`. */
+/** The stages of the model before this process's own, which is the last of several. Throws `invalid_option`. */
 export async function openEarlierStages(
   { info }: Backend,
   checkpoint: Checkpoint,
@@ -13,9 +13,8 @@ export async function openEarlierStages(
     maxModelLen,
   }: { readonly maxNumBatchedTokens: number; readonly maxModelLen: number },
   options: ResolvedLoadOptions,
-): Promise<PipelineStages | undefined> {
+): Promise<PipelineStages> {
   const { pipelineParallelSize: count, corruptWeights, enableSleepMode, dtype, quantization } = options;
-  if (count === 1) return undefined;
   if (corruptWeights !== undefined || enableSleepMode || options.backend !== undefined) {
     throw new OctavoError(
       "invalid_option",

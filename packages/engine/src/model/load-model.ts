@@ -19,7 +19,6 @@ import type {
   VectorPlan,
 } from "@octavo/artifacts/program/model-plan";
 import { withDeclaredActivations } from "@octavo/artifacts/program/declared-activations";
-import { rankPlans } from "@octavo/artifacts/program/ranks/rank-plan";
 import { type StagePlan, stagePlans } from "@octavo/artifacts/program/ranks/stage-plans";
 import { planModel } from "@octavo/artifacts/program/registry";
 import { OctavoError } from "@octavo/protocol/errors";
@@ -90,7 +89,12 @@ export async function loadModel(
   };
   const plan = planOf(tensors);
   const own = ownPlan(plan);
-  const plans = rankPlans(own.plan, ranks.length);
+  const divided = async (whole: ModelPlan): Promise<ModelPlan[]> => {
+    if (ranks.length === 1) return [whole];
+    const { rankPlans } = await import("@octavo/artifacts/program/ranks/rank-plan");
+    return rankPlans(whole, ranks.length);
+  };
+  const plans = await divided(own.plan);
   let packers = packersOf(ranks, options);
   const program = await packed(
     packers,
@@ -121,7 +125,7 @@ export async function loadModel(
     refill: async (vacating, given) => {
       const { onProgress: _, signal: __, ...rest } = options;
       const refilled = packersOf(ranks, rest);
-      await packed(refilled, rankPlans(ownPlan(planOf(given)).plan, ranks.length), maxTokens, (___, whole) =>
+      await packed(refilled, await divided(ownPlan(planOf(given)).plan), maxTokens, (___, whole) =>
         vacating.refillProgram(program, whole),
       );
       packers = refilled;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { createCpuBackend, createRankedBackend } from "@octavo/kernels";
+import { createCpuBackend } from "@octavo/kernels";
+import { createRankedBackend } from "@octavo/kernels/ranked-backend";
 import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
 import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
 import {

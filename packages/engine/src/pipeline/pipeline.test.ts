@@ -5,7 +5,8 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { createCpuBackend, createRankedBackend } from "@octavo/kernels";
+import { createCpuBackend } from "@octavo/kernels";
+import { createRankedBackend } from "@octavo/kernels/ranked-backend";
 import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
 import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
 import {

@@ -1,5 +1,6 @@
 import { createServer, type Server, type Socket } from "node:net";
-import { type Backend, createCpuBackend, createRankedBackend, type KvCache } from "@octavo/kernels";
+import { type Backend, createCpuBackend, type KvCache } from "@octavo/kernels";
+import { createRankedBackend } from "@octavo/kernels/ranked-backend";
 import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
 import { OctavoError } from "@octavo/protocol/errors";
 import { given } from "@octavo/protocol/options";

@@ -9,7 +9,7 @@ import {
   manyRowsShader,
   manyRowsTile,
 } from "../wgsl/linear.js";
-import { matrixLinearShader, matrixRows } from "../wgsl/matrix-linear.js";
+import { matrixLinearShader, matrixTileRows } from "../wgsl/matrix-linear.js";
 import { chunkColumns, columnUnit, numSlices, tileRows } from "../wgsl/matrix-forms.js";
 import { type Shader, stepIndex } from "../wgsl/shader.js";
 import { isAligned, type ArenaPlace } from "./arena.js";
@@ -100,7 +100,7 @@ function variantsOf({ matrixUnit }: Gpu, kind: LinearKind): LinearVariants {
     const few = [1, 4, 8].map((rows) => ({ rows, shader: fewRowsShader(kind, rows) }));
     return { few, many: manyRowsShader(kind), manyTile: manyRowsTile };
   }
-  const { few, many } = matrixRows;
+  const { few, many } = matrixTileRows;
   const tilesAtOnce = kind.activation === undefined ? 2 : 1;
   return {
     few: [{ rows: few, shader: matrixLinearShader(kind, matrixUnit, few), tilesAtOnce }],

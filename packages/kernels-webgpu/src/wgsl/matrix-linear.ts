@@ -25,7 +25,7 @@ const columnsTile = 64;
 const pitch = columnUnit + 8;
 
 /** Rows of a workgroup: few of a decode step, or many of a prompt. Both add up a row alike. */
-export const matrixRows = { few: 16, many: 64 } as const;
+export const matrixTileRows = { few: 16, many: 64 } as const;
 
 /** The first product of f16 into f32 that tiles divide into, where all subgroups are of one size. */
 export function matrixUnitOf(
@@ -37,10 +37,10 @@ export function matrixUnitOf(
     ({ component, result, m, n, k }) =>
       component === "f16" &&
       result === "f32" &&
-      matrixRows.few % m === 0 &&
+      matrixTileRows.few % m === 0 &&
       columnUnit % k === 0 &&
       columnsTile % n === 0 &&
-      ((matrixRows.few / m) * (columnsTile / n)) % numSubgroups === 0,
+      ((matrixTileRows.few / m) * (columnsTile / n)) % numSubgroups === 0,
   );
   return shape && { shape, subgroupSize: subgroups.max };
 }

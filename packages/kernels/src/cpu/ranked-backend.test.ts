@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { describe, test } from "node:test";
-import { createCpuBackend, createRankedBackend } from "../index.js";
+import { createCpuBackend } from "../index.js";
+import { createRankedBackend } from "./ranked-backend.js";
 import { rankCores } from "../machine/rank-cores.js";
 import { rankPart } from "../ranks.js";
 import { backendConformance } from "../testing/backend-conformance.js";
@@ -80,7 +81,7 @@ describe("misuse", () => {
 });
 
 test("a process ends while ranks compute", () => {
-  const entry = JSON.stringify(new URL("../index.js", import.meta.url).href);
+  const entry = JSON.stringify(new URL("./ranked-backend.js", import.meta.url).href);
   const harness = JSON.stringify(new URL("../testing/ranked-steps.js", import.meta.url).href);
   for (const end of ["process.exit(0);", "await steps[0]; process.exit(0);", "backend[Symbol.dispose]();"]) {
     const program = `

@@ -1,3 +1,4 @@
+import { loadedBytesOf } from "@octavo/artifacts/checkpoint/tensor-storage";
 import type { ModelDescription, TensorSize } from "@octavo/engine";
 import type { ComputeType } from "./hardware/hardware.js";
 import type { ReadBytes } from "./roofline.js";
@@ -17,9 +18,9 @@ export function storedWeights({ source, tensors }: ModelDescription): StoredWeig
   let always = 0;
   let routed = 0;
   for (const tensor of tensors) {
-    bytes += tensor.byteLength;
-    if (isExpert(tensor)) routed += tensor.byteLength;
-    else if (!(hasHead && /embed_tokens\.|token_embd\./.test(tensor.name))) always += tensor.byteLength;
+    bytes += loadedBytesOf(tensor);
+    if (isExpert(tensor)) routed += loadedBytesOf(tensor);
+    else if (!(hasHead && /embed_tokens\.|token_embd\./.test(tensor.name))) always += loadedBytesOf(tensor);
   }
   return { bytes, read: { always, routed }, compute: computeOf(source) };
 }

@@ -1,23 +1,7 @@
-import type { WeightType } from "@octavo/kernels";
-import type { MatrixParts, MatrixRecipe } from "../../checkpoint/checkpoint.js";
-import { readTensor } from "../../checkpoint/read-tensor.js";
+import type { MatrixParts } from "../../checkpoint/checkpoint.js";
 import { e4m3Values, singleBitsOfHalf } from "../../program/float-conversion.js";
 import { encodedGrids } from "./grids.js";
-
-/**
- * GGUF's types of one to three bits, and NVFP4. The kernels have no such blocks: each is unpacked at load, without loss, to codes of
- * 4 bits that index a table (2 bits for ternary weights) and a scale per group. Source of the layouts: ggml-common.h and
- * ggml-quants.c of llama.cpp.
- */
-export interface LowBitLayout {
-  readonly type: Extract<WeightType, "table4" | "int2">;
-  readonly groupSize: number;
-  /** Values of the codes; absent for ternary weights, whose codes are one above their values. */
-  readonly table?: Float32Array;
-  readonly blockElements: number;
-  readonly blockBytes: number;
-  readonly unpack: (block: DataView, out: UnpackedBlock) => void;
-}
+import { lowBitLayouts, type LowBitName } from "./layouts.js";
 
 /** Where a block goes: its codes as words, the first code lowest, and the scales of its groups. */
 interface UnpackedBlock {
@@ -213,39 +197,29 @@ function unpackNvfp4(block: DataView, { codes, scales }: UnpackedBlock): void {
   }
 }
 
-const lowBits = (
-  blockBytes: number,
-  groupSize: number,
-  table: Float32Array,
-  unpack: LowBitLayout["unpack"],
-  blockElements = 256,
-): LowBitLayout => ({ type: "table4", groupSize, table, blockElements, blockBytes, unpack });
+interface Unpacking {
+  readonly unpack: (block: DataView, out: UnpackedBlock) => void;
+  /** Values of the codes; absent for ternary weights, whose codes are one above their values. */
+  readonly table?: Float32Array;
+}
 
-const ternary = (blockBytes: number, unpack: LowBitLayout["unpack"]): LowBitLayout => ({
-  type: "int2",
-  groupSize: 256,
-  blockElements: 256,
-  blockBytes,
-  unpack,
-});
-
-/** By ggml's name of the type. */
-export const lowBitLayouts = {
-  IQ2_XXS: lowBits(66, 32, twoBits, unpackIq2Xxs),
-  IQ2_XS: lowBits(74, 16, twoBits, unpackIq2Xs),
-  IQ2_S: lowBits(82, 16, twoBits, unpackIq2S),
-  IQ3_XXS: lowBits(98, 32, threeBits, unpackIq3Xxs),
-  IQ3_S: lowBits(110, 32, oddNumbers, unpackIq3S),
-  IQ1_S: lowBits(50, 32, shiftedTernary, unpackIq1S),
-  IQ1_M: lowBits(56, 16, shiftedTernary, unpackIq1M),
-  TQ1_0: ternary(54, unpackTq1),
-  TQ2_0: ternary(66, unpackTq2),
-  NVFP4: lowBits(36, 16, e2m1, unpackNvfp4, 64),
-} satisfies Record<string, LowBitLayout>;
+const unpackings: Readonly<Record<LowBitName, Unpacking>> = {
+  IQ2_XXS: { unpack: unpackIq2Xxs, table: twoBits },
+  IQ2_XS: { unpack: unpackIq2Xs, table: twoBits },
+  IQ2_S: { unpack: unpackIq2S, table: twoBits },
+  IQ3_XXS: { unpack: unpackIq3Xxs, table: threeBits },
+  IQ3_S: { unpack: unpackIq3S, table: oddNumbers },
+  IQ1_S: { unpack: unpackIq1S, table: shiftedTernary },
+  IQ1_M: { unpack: unpackIq1M, table: shiftedTernary },
+  TQ1_0: { unpack: unpackTq1 },
+  TQ2_0: { unpack: unpackTq2 },
+  NVFP4: { unpack: unpackNvfp4, table: e2m1 },
+};
 
 /** A tensor's blocks as the matrix that they stand for. */
-export function unpackBlocks(layout: LowBitLayout, bytes: Uint8Array): MatrixParts {
-  const { type, groupSize, table, blockElements, blockBytes, unpack } = layout;
+export function unpackBlocks(name: LowBitName, bytes: Uint8Array): MatrixParts {
+  const { type, groupSize, blockElements, blockBytes } = lowBitLayouts[name];
+  const { unpack, table } = unpackings[name];
   const numBlocks = bytes.byteLength / blockBytes;
   const wordsPerBlock = (blockElements * (type === "int2" ? 2 : 4)) / 32;
   const groupsPerBlock = blockElements / groupSize;
@@ -260,25 +234,4 @@ export function unpackBlocks(layout: LowBitLayout, bytes: Uint8Array): MatrixPar
   const values = new Uint8Array(codes.buffer);
   if (table !== undefined) return { values, scales, groupSize, table };
   return { values, scales, groupSize, zeros: new Float32Array(scales.length).fill(1) };
-}
-
-interface BlockRange {
-  readonly name: string;
-  readonly path: string;
-  readonly offset: number;
-  readonly byteLength: number;
-}
-
-/** Reads and unpacks a tensor when it is packed. */
-export function lowBitRecipe(name: string, layout: LowBitLayout, range: BlockRange): MatrixRecipe {
-  return {
-    layout: name,
-    assemble: async () => unpackBlocks(layout, await readTensor(range)),
-    slices: (count) => {
-      const byteLength = range.byteLength / count;
-      return Array.from({ length: count }, (_, index) =>
-        lowBitRecipe(name, layout, { ...range, offset: range.offset + index * byteLength, byteLength }),
-      );
-    },
-  };
 }
