@@ -196,8 +196,11 @@ def float8_layer(scheme: str):
 def float4_layer(kind: str):
     """compressed-tensors' NVFP4 and MXFP4; `modelopt` has the same codes, its scale of the tensor multiplies."""
     from compressed_tensors.compressors.mxfp4.base import MXFP4PackedCompressor
+    from compressed_tensors.compressors.mx_utils import decompress_mx_scale
     from compressed_tensors.compressors.nvfp4.base import NVFP4PackedCompressor
+    from compressed_tensors.compressors.nvfp4.helpers import unpack_fp4_from_uint8
     from compressed_tensors.quantization import QuantizationArgs, QuantizationScheme
+    from compressed_tensors.quantization.lifecycle.forward import dequantize
 
     compressor, group = (MXFP4PackedCompressor, 32) if kind == "mxfp4" else (NVFP4PackedCompressor, 16)
     strategy = "group" if kind == "mxfp4" else "tensor_group"
@@ -212,7 +215,10 @@ def float4_layer(kind: str):
             factor = (448 * 6 / weight.abs().max()).reshape(1)
             state = {"weight": weight, "weight_scale": (largest / 6 * factor).to(torch.float8_e4m3fn).float(), "weight_global_scale": factor}
         stored = compressor.compress(state, scheme)
-        reference = compressor.decompress({key: value.clone() for key, value in stored.items()}, scheme)["weight"].float()
+        # as `decompress` does, but in single precision
+        codes = unpack_fp4_from_uint8(stored["weight_packed"], *weight.shape, dtype=torch.float32)
+        scale = decompress_mx_scale(stored["weight_scale"]).float() if kind == "mxfp4" else stored["weight_scale"].float()
+        reference = dequantize(codes, scale, args=args, global_scale=stored.get("weight_global_scale"), dtype=torch.float32)
         if kind == "modelopt":
             factor = 1 / stored["weight_global_scale"]
             stored = {"weight": stored["weight_packed"], "weight_scale": stored["weight_scale"], "weight_scale_2": factor.reshape(())}
