@@ -76,6 +76,18 @@ export const notRun = [
   ],
   ["octavo serve Qwen/Qwen3-Embedding-0.6B", "needs an embedding model of the hub, as above"],
   [
+    "octavo serve Qwen/Qwen3-Reranker-0.6B",
+    "needs a reranker of the hub; packages/server/src/routes/encoders.test.ts serves fixtures",
+  ],
+  [
+    "octavo serve Qwen/Qwen3-8B --tensor-parallel-size",
+    "pages are tried with one thread; packages/engine/src/model/ranks.test.ts has ranks of several",
+  ],
+  [
+    "octavo errors prove ID",
+    "ID is the reader's, and a replay takes minutes; packages/cli/src/commands/errors-prove.test.ts proves one",
+  ],
+  [
     "octavo eval calibrate",
     "needs a model that judges; packages/cli/src/commands/eval-calibrate.test.ts scripts one",
   ],
