@@ -74,3 +74,8 @@ export const e4m3Values: Float64Array = Float64Array.from({ length: 256 }, (_, c
   const magnitude = exponent === 0 ? mantissa / 512 : (1 + mantissa / 8) * 2 ** (exponent - 7);
   return code >= 128 ? -magnitude : magnitude;
 });
+
+/** Value of each code of E2M1 (OCP Microscaling Formats, version 1.0). */
+export const e2m1Table: Float32Array = Float32Array.from([
+  0, 0.5, 1, 1.5, 2, 3, 4, 6, -0, -0.5, -1, -1.5, -2, -3, -4, -6,
+]);

@@ -1,13 +1,8 @@
-import { e4m3Values } from "../program/float-conversion.js";
+import { e2m1Table, e4m3Values } from "../program/float-conversion.js";
 import type { TensorInfo } from "../checkpoint/checkpoint.js";
 import { readTensor } from "../checkpoint/read-tensor.js";
 import { mxfp4Blocks } from "./mxfp4.js";
 import { floatDtypes, type QuantizedModule, readFloats } from "./quantized-module.js";
-
-const e2m1 = Float32Array.from({ length: 16 }, (_, code) => {
-  const magnitude = [0, 0.5, 1, 1.5, 2, 3, 4, 6][code & 7] ?? 0;
-  return code < 8 ? magnitude : -magnitude;
-});
 
 /**
  * Codes of E2M1, U8 `[out, in / 2]`, low nibble first, of compressed-tensors (`weight_packed`) or ModelOpt (`weight`). Their scales tell
@@ -43,7 +38,7 @@ export function readFloat4(module: QuantizedModule, leaf: "weight" | "weight_pac
         leaf === "weight" ? value * factor : value / factor,
       );
       const scales = Float32Array.from(await readTensor(scale), (code) => values[code] ?? Number.NaN);
-      return { values: await readTensor(tensor), scales, groupSize, table: e2m1 };
+      return { values: await readTensor(tensor), scales, groupSize, table: e2m1Table };
     },
   });
   return { ...matrix, loadedBytes };

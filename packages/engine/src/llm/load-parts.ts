@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
-import { type Backend, type BackendInfo, createCpuBackend, processorCount } from "@octavo/kernels";
+import { type Backend, type BackendInfo, processorCount } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
-import { given, pickOptions } from "@octavo/protocol/options";
+import { pickOptions } from "@octavo/protocol/options";
 import type { Engine } from "../api.js";
 import type { createEngine } from "../create-engine.js";
 import type { EngineOptions } from "../engine-options.js";
@@ -21,6 +21,7 @@ import { machineWarnings } from "./machine-warnings.js";
 import { planSizes, type Sizes } from "./plan-sizes.js";
 import type { KvShape } from "../kv-cache/plan-kv-cache.js";
 import type { ModelSleep } from "./model-sleep.js";
+import { openCpuBackend } from "../model/open-cpu-backend.js";
 import { openModel, reopen } from "./open-model.js";
 import { schedulingOptions } from "../options/scheduling-options.js";
 import type { SpeculationOptions } from "../speculation/speculation.js";
@@ -72,7 +73,7 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
   try {
     let { backend } = options;
     if (backend === undefined) {
-      backend = (await gpuOf(options)) ?? (await cpuOf(options));
+      backend = (await gpuOf(options)) ?? (await openCpuBackend(options, options.tensorParallelSize));
       owned.unshift(backend);
       if (backend.info.hasOwnMemory !== true) warnOfMachine(backend, options);
     }
@@ -196,14 +197,6 @@ async function gpuOf(options: ResolvedLoadOptions): Promise<Backend | undefined>
   }
   const { openGpuBackend } = await import("./open-gpu-backend.js");
   return openGpuBackend(options);
-}
-
-async function cpuOf(asked: ResolvedLoadOptions): Promise<Backend> {
-  const { kernels, numThreads, tensorParallelSize: numRanks } = asked;
-  const options = { kernels, ...given({ numThreads }) };
-  if (numRanks === 1) return createCpuBackend(options);
-  const { createRankedBackend } = await import("@octavo/kernels/ranked-backend");
-  return createRankedBackend({ ...options, numRanks });
 }
 
 function cannotSleep({ name }: BackendInfo): OctavoError {

@@ -1,9 +1,8 @@
 import { createServer, type Server, type Socket } from "node:net";
-import { type Backend, createCpuBackend, type KvCache } from "@octavo/kernels";
-import { createRankedBackend } from "@octavo/kernels/ranked-backend";
+import type { Backend, KvCache } from "@octavo/kernels";
+import { openCpuBackend } from "../model/open-cpu-backend.js";
 import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
 import { OctavoError } from "@octavo/protocol/errors";
-import { given } from "@octavo/protocol/options";
 import { type LoadedModel, loadModel } from "../model/load-model.js";
 import { encodeFrame, type Frame, FrameReader } from "./frames.js";
 import { type StageLoad, type StageReply, type StageRequest, unpackPlan } from "./messages.js";
@@ -46,9 +45,7 @@ class Stage {
   async #load(load: StageLoad): Promise<number> {
     this.dispose();
     const { numRanks, numThreads, kernels, quantization, name } = load;
-    const options = { kernels, ...given({ numThreads }) };
-    const backend =
-      numRanks === 1 ? createCpuBackend(options) : createRankedBackend({ ...options, numRanks });
+    const backend = await openCpuBackend({ kernels, numThreads }, numRanks);
     this.#backend = backend;
     const { instructionSet, features } = backend.info;
     const own = [instructionSet, ...features].join(" ");

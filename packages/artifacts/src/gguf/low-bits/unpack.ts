@@ -1,5 +1,5 @@
 import type { MatrixParts } from "../../checkpoint/checkpoint.js";
-import { e4m3Values, singleBitsOfHalf } from "../../program/float-conversion.js";
+import { e2m1Table, e4m3Values, singleBitsOfHalf } from "../../program/float-conversion.js";
 import { encodedGrids } from "./grids.js";
 import { lowBitLayouts, type LowBitName } from "./layouts.js";
 
@@ -16,7 +16,6 @@ const signed = (...magnitudes: readonly number[]): Float32Array =>
 const twoBits = signed(8, 25, 43);
 const threeBits = signed(4, 12, 20, 28, 36, 44, 52, 62);
 const oddNumbers = signed(1, 3, 5, 7, 9, 11, 13, 15);
-const e2m1 = signed(0, 0.5, 1, 1.5, 2, 3, 4, 6);
 /** -1, 0 and 1, raised by an eighth; with bit 3, lowered by it. */
 const shiftedTernary = Float32Array.from({ length: 16 }, (_, code) =>
   (code & 7) > 2 ? 0 : (code & 7) - 1 + (code < 8 ? 0.125 : -0.125),
@@ -213,7 +212,7 @@ const unpackings: Readonly<Record<LowBitName, Unpacking>> = {
   IQ1_M: { unpack: unpackIq1M, table: shiftedTernary },
   TQ1_0: { unpack: unpackTq1 },
   TQ2_0: { unpack: unpackTq2 },
-  NVFP4: { unpack: unpackNvfp4, table: e2m1 },
+  NVFP4: { unpack: unpackNvfp4, table: e2m1Table },
 };
 
 /** A tensor's blocks as the matrix that they stand for. */
