@@ -109,6 +109,8 @@ export interface GgufFamily {
   readonly otherArchitectures?: readonly string[];
   readonly recognises?: (values: GgufValues) => boolean;
   readonly layerNames: LayerNames;
+  /** Before the layer's number in the names of checkpoints. Absent: `model.layers`. */
+  readonly layers?: string;
   /** `interleaved` where the converter permutes the rows of q and k so that rotary pairs are neighbours (`LlamaModel.permute`). */
   readonly ropeLayout: "neox" | "interleaved";
   /** The rows of q and k are neighbours as trained, and not permuted by the converter. */
