@@ -22,7 +22,12 @@ const rows = {
 /** Beyond the drain timeouts: for closing connections and sending the last spans. */
 const closingMs = 10_000;
 
-const command = [process.execPath, fileURLToPath(new URL("../main.js", import.meta.url))];
+const script = (path: string): readonly string[] => [
+  process.execPath,
+  fileURLToPath(new URL(path, import.meta.url)),
+];
+const command = script("../main.js");
+const standby = script("../serve/standby.js");
 
 /** `octavo cluster`: deployments of many replicas behind one gateway, until told to stop; `check` only reads its configuration. */
 export default defineCommand({
@@ -37,7 +42,7 @@ export default defineCommand({
       });
     const flags = serveFlags();
     if (action === undefined) {
-      await run(await serveCluster({ path, environment: process.env, flags, command, tell }));
+      await run(await serveCluster({ path, environment: process.env, flags, command, standby, tell }));
       return;
     }
     const config = await readClusterFile(path, process.env, flags);

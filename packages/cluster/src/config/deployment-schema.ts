@@ -99,6 +99,8 @@ const localDriver = z.strictObject({
     .optional(),
   /** What replicas print: `stderr`, `off`, or a file. */
   log: z.string().min(1).default("stderr"),
+  /** Keeps a process that has read Octavo's modules, so that the next replica starts sooner. */
+  standby_process: z.boolean().default(true),
 });
 
 const httpUrl = z.url({ protocol: /^https?$/ });
