@@ -5,6 +5,7 @@ import type {
   BackendInfo,
   KvCache,
   KvCacheSpec,
+  KvLayerShape,
   MappedFile,
   Matrix,
   MatrixSource,
@@ -113,8 +114,10 @@ class WebGpuBackend implements Backend {
   createKvCache(spec: KvCacheSpec): KvCache {
     this.#checkOpen();
     const byteLength = checkKvCache(spec);
-    const words = spec.numBlocks * spec.blockSize * spec.numKvHeads * kvHeadWords(spec.dtype, spec.headDim);
     const { mostBytes } = this.#gpu;
+    const wordsOf = ({ numKvHeads, headDim }: KvLayerShape): number =>
+      spec.numBlocks * spec.blockSize * numKvHeads * kvHeadWords(spec.dtype, headDim);
+    const words = Math.max(...spec.layers.map(wordsOf));
     if (4 * words > mostBytes) {
       const most = Math.floor((byteLength * mostBytes) / (4 * words));
       throw new OctavoError(
@@ -124,9 +127,7 @@ class WebGpuBackend implements Backend {
       );
     }
     const layers = (what: string): GPUBuffer[] =>
-      Array.from({ length: spec.numLayers }, () =>
-        this.#gpu.buffer(4 * words, `A layer's ${what} in the KV cache`),
-      );
+      spec.layers.map((layer) => this.#gpu.buffer(4 * wordsOf(layer), `A layer's ${what} in the KV cache`));
     const storage: CacheStorage = {
       spec: { ...spec },
       keys: layers("keys"),

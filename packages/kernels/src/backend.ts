@@ -23,12 +23,16 @@ export type * from "./weights.js";
  */
 export type KvDtype = "f32" | "f16" | "bf16" | "int8";
 
-export interface KvCacheSpec {
-  readonly numLayers: number;
-  readonly numBlocks: number;
-  readonly blockSize: number;
+/** What a layer of the cache keeps of a token: this many keys of this size, and as many values. */
+export interface KvLayerShape {
   readonly numKvHeads: number;
   readonly headDim: number;
+}
+
+export interface KvCacheSpec {
+  readonly layers: readonly KvLayerShape[];
+  readonly numBlocks: number;
+  readonly blockSize: number;
   readonly dtype: KvDtype;
   /** Absent where the program has no recurrent ops. */
   readonly states?: StateSpec;

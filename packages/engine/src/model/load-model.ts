@@ -47,7 +47,7 @@ export interface LoadedModel extends Disposable {
   /** The linears that adapters can modify, by module name. */
   readonly adaptable: ReadonlyMap<string, AdaptableModule>;
   /** Layers of keys and values, and the recurrent ops, that this stage has. */
-  readonly numLayers: number;
+  readonly kvLayers: readonly number[];
   readonly states: readonly number[];
   /** Bytes of the packed matrices. */
   readonly weightBytes: number;
@@ -105,7 +105,7 @@ export async function loadModel(
   return {
     program,
     adaptable: plans[0]?.adaptable ?? own.plan.adaptable,
-    numLayers: own.numLayers,
+    kvLayers: own.kvLayers,
     states: own.states,
     weightBytes: packers.reduce((sum, { byteLength }) => sum + byteLength, 0),
     unusedTensors: plan.unusedTensors,

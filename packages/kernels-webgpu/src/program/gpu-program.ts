@@ -93,8 +93,10 @@ export class GpuProgramBody implements Disposable {
     this.#arenaBuffer = gpu.buffer(this.arena.floats * 4, "Activations");
     this.#parts = gpu.buffer(4 * most * this.#partSlots, "Parts of attention");
     this.#results = gpu.buffer(4 * resultWords * spec.maxTokens, "Results");
-    const [first] = attentions;
-    const tileRows = first === undefined ? 1 : rowsPerTile(first.numHeads, first.numKvHeads, first.headDim);
+    const tiles = attentions.map(({ numHeads, numKvHeads, headDim }) =>
+      rowsPerTile(numHeads, numKvHeads, headDim),
+    );
+    const tileRows = tiles.length === 0 ? 1 : Math.min(...tiles);
     this.#writer = new StepWriter(this.#ropes, tileRows, this.arena.logitRows, spec.maxTokens);
   }
 

@@ -265,8 +265,13 @@ void reset_rank_group(const Napi::CallbackInfo& info) { unwrap<RankGroup>(info[0
 Napi::Value create_kv_cache(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     const Napi::Object spec = info[0].As<Napi::Object>();
-    const KvShape shape{static_cast<KvDtype>(integer(spec, "dtype")), integer(spec, "numBlocks"),
-                        integer(spec, "blockSize"), integer(spec, "numKvHeads"), integer(spec, "headDim")};
+    const Napi::Array layers = spec.Get("layers").As<Napi::Array>();
+    std::vector<KvShape> shapes;
+    for (uint32_t i = 0; i < layers.Length(); i++) {
+        const Napi::Object layer = layers.Get(i).As<Napi::Object>();
+        shapes.push_back({static_cast<KvDtype>(integer(spec, "dtype")), integer(spec, "numBlocks"), integer(spec, "blockSize"),
+                          integer(layer, "numKvHeads"), integer(layer, "headDim")});
+    }
     StateCacheShape states;
     if (const Napi::Value given = spec.Get("states"); !given.IsUndefined()) {
         const Napi::Object source = given.As<Napi::Object>();
@@ -276,7 +281,7 @@ Napi::Value create_kv_cache(const Napi::CallbackInfo& info) {
         for (uint32_t i = 0; i < widths.Length(); i++) states.widths.push_back(widths.Get(i).As<Napi::Number>().Int64Value());
     }
     try {
-        return wrap(env, std::make_shared<KvCache>(shape, integer(spec, "numLayers"), std::move(states)));
+        return wrap(env, std::make_shared<KvCache>(std::move(shapes), std::move(states)));
     } catch (const std::bad_alloc&) {
         throw Failure{"out_of_memory", "not enough memory for a KV cache of this size; lower the number of blocks"}
             .to_error(env);

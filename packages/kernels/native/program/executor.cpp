@@ -148,7 +148,7 @@ struct Executor::Step {
     }
 
     void operator()(const AttentionOp& op) {
-        const KvShape& shape = cache.shape();
+        const KvShape& shape = cache.shape(op.layer);
         const KvLayer& layer = cache.layer(op.layer);
         executor.attention_.store(shape, layer, program.rows(op.k), program.rows(op.v));
         AttentionSpec spec = op.spec;

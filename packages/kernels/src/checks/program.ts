@@ -1,6 +1,6 @@
 import { checkExpert, checkRouting } from "./experts.js";
 import { OctavoError } from "@octavo/protocol/errors";
-import type { BufferRef, Matrix, Op, ProgramSpec } from "../backend.js";
+import type { BufferRef, KvLayerShape, Matrix, Op, ProgramSpec } from "../backend.js";
 import { stateWidths } from "../state-widths.js";
 import { checkGate, checkSplit, type OpChecker, activations, plainActivations } from "./gate-ops.js";
 import { checkHandOver } from "./rank-ops.js";
@@ -23,10 +23,8 @@ export interface CheckedProgram {
   readonly gathers: boolean;
   /** Weights of the linears that adapters can reach, by site. */
   readonly sites: ReadonlyMap<number, Matrix>;
-  /** undefined when no op attends. */
-  readonly attention:
-    | { readonly numLayers: number; readonly numKvHeads: number; readonly headDim: number }
-    | undefined;
+  /** Layers of the cache, by their number; undefined where no op has it. */
+  readonly kvLayers: readonly (KvLayerShape | undefined)[];
   /** What each recurrent op keeps. */
   readonly states: readonly StateNeed[];
 }
@@ -54,7 +52,7 @@ class ProgramChecker {
     position: Number.MAX_SAFE_INTEGER,
     type: Number.MAX_SAFE_INTEGER,
   };
-  #attention: CheckedProgram["attention"];
+  readonly #kvLayers: (KvLayerShape | undefined)[] = [];
   #numRecurrent = 0;
 
   constructor(spec: ProgramSpec) {
@@ -89,7 +87,7 @@ class ProgramChecker {
       hiddenSize: state.width,
       gathers: this.#current === "outputs",
       sites: this.#sites,
-      attention: this.#attention,
+      kvLayers: this.#kvLayers,
       states: this.#stateNeeds(),
     };
   }
@@ -269,7 +267,7 @@ class ProgramChecker {
     this.#positive("headDim", headDim);
     if (headDim % 2 !== 0 || headDim > 1024)
       this.#fail(`has headDim ${headDim}; it must be even, up to 1024`);
-    if (!Number.isInteger(layer) || layer < 0) this.#fail(`has layer ${layer}`);
+    if (!Number.isInteger(layer) || layer < 0 || layer >= 2 ** 16) this.#fail(`has layer ${layer}`);
     if (!Number.isFinite(op.scale)) this.#fail(`has scale ${op.scale}`);
     if (op.slidingWindow !== undefined) this.#positive("slidingWindow", op.slidingWindow);
     if (op.lookAhead !== undefined && !(Number.isSafeInteger(op.lookAhead) && op.lookAhead >= 0))
@@ -282,13 +280,10 @@ class ProgramChecker {
     this.#equal("the width of v", this.#read("v", op.v).width, "the kv heads' columns", numKvHeads * headDim);
     const out = this.#write("out", op.out);
     this.#equal("the width of out", out.width, "the heads' columns", numHeads * headDim);
-    const known = this.#attention;
-    if (known !== undefined && (known.numKvHeads !== numKvHeads || known.headDim !== headDim)) {
-      this.#fail(
-        "differs from the program's other attention ops in kv heads or head size; one KV cache serves them all",
-      );
-    }
-    this.#attention = { numLayers: Math.max(known?.numLayers ?? 0, layer + 1), numKvHeads, headDim };
+    const known = this.#kvLayers[layer];
+    if (known !== undefined && (known.numKvHeads !== numKvHeads || known.headDim !== headDim))
+      this.#fail(`differs from another op with layer ${layer} of the KV cache in kv heads or head size`);
+    this.#kvLayers[layer] = { numKvHeads, headDim };
   }
 
   #checkExperts(op: Extract<Op, { op: "experts" }>): void {

@@ -32,16 +32,14 @@ export function checkStepPlan(plan: StepPlan, program: CheckedProgram, cache: Kv
 }
 
 function checkCacheFits(program: CheckedProgram, cache: KvCacheSpec): void {
-  const needs = program.attention;
-  if (needs === undefined) return;
-  if (
-    cache.numLayers < needs.numLayers ||
-    cache.numKvHeads !== needs.numKvHeads ||
-    cache.headDim !== needs.headDim
-  ) {
+  for (const [index, needs] of program.kvLayers.entries()) {
+    const has = cache.layers[index];
+    // Layers that no op names have any shape.
+    if (needs === undefined || (has?.numKvHeads === needs.numKvHeads && has.headDim === needs.headDim))
+      continue;
+    const found = has === undefined ? "no such layer" : `${has.numKvHeads} kv heads of ${has.headDim}`;
     fail(
-      `The KV cache has ${cache.numLayers} layers of ${cache.numKvHeads} kv heads of ${cache.headDim}; ` +
-        `the program needs ${needs.numLayers} of ${needs.numKvHeads} of ${needs.headDim}.`,
+      `The program needs ${needs.numKvHeads} kv heads of ${needs.headDim} in layer ${index} of the KV cache, which has ${found} there.`,
     );
   }
 }

@@ -299,11 +299,13 @@ async function checkAttention(open: () => Backend, shape: AttentionCase, seed: n
   });
   const schedule = new RandomSchedule(random, lengths, blockSize);
   using cache = backend.createKvCache({
-    numLayers: 2,
+    // Layers may differ.
+    layers: [
+      { numKvHeads: 3, headDim: 6 },
+      { numKvHeads, headDim },
+    ],
     numBlocks: schedule.numBlocks,
     blockSize,
-    numKvHeads,
-    headDim,
     dtype: shape.dtype,
   });
   let numChecked = 0;

@@ -49,11 +49,9 @@ export class LayerRunner implements Disposable {
   ): Promise<LayerRunner> {
     const numBlocks = Math.ceil(maxTokens / blockSize);
     const cache = backend.createKvCache({
-      numLayers: 1,
+      layers: [{ numKvHeads, headDim }],
       numBlocks,
       blockSize,
-      numKvHeads,
-      headDim,
       dtype: "f32",
     });
     const matrices = new Map<MatrixPlan, Matrix>();
