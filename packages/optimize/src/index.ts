@@ -75,7 +75,13 @@ export {
   type ServeSettings,
 } from "./errors/propose-fix.js";
 export { type FixStandard, judgeFix, type MeasuredChange, type ReplayPair } from "./replay/judge-fix.js";
-export { type FixProof, proveFix, type ProveFixOptions, type ReplaySide } from "./replay/fix-proof.js";
+export {
+  type FixProof,
+  type PreparedReplay,
+  proveFix,
+  type ProveFixOptions,
+  type ReplaySide,
+} from "./replay/fix-proof.js";
 export { measuresOf, type ReplayMeasure } from "./replay/measures.js";
 export {
   type RecordedCall,

@@ -35,6 +35,11 @@ export default defineCommand({
       min: 3,
       default: 6,
     }),
+    looks: option.integer(
+      "--looks <n>",
+      "times that the verdict is looked at, with --pairs more pairs each time while it is inconclusive",
+      { min: 1, max: 10, default: 3 },
+    ),
     requests: option.integer("--requests <n>", "most recorded requests that are replayed", {
       min: 1,
       default: 200,
@@ -91,7 +96,7 @@ export default defineCommand({
         patch,
         workload: recordedWorkload(calls, options.requests),
         signal,
-        onPair: (done) => process.stderr.write(`pair ${done} of ${options.pairs}\n`),
+        onPair: (done) => process.stderr.write(`pair ${done} of ${options.pairs * options.looks} at most\n`),
       }),
     );
     const before = await readState(path);
