@@ -9,7 +9,7 @@ import {
   type RecordedWorkload,
   replayOn,
   scheduleOf,
-  type ServePatch,
+  type ConfigPatch,
   tokenScaleOf,
 } from "@octavo/optimize";
 import { evaluatorOf } from "../eval/eval-rows.js";
@@ -18,7 +18,7 @@ import { replayArguments, ReplayServer } from "./replay-server.js";
 
 export interface EngineProofOptions {
   readonly entry: FeedEntry;
-  readonly patch: ServePatch["set"];
+  readonly patch: ConfigPatch["set"];
   readonly workload: RecordedWorkload;
   readonly config: string | undefined;
   readonly evaluators: readonly string[] | undefined;

@@ -15,6 +15,13 @@ const changeSchema = z.strictObject({
   interval: z.tuple([z.number(), z.number()]).readonly().optional(),
 });
 
+const costSchema = z.strictObject({
+  seconds: z.number(),
+  compute_seconds: z.number().optional(),
+  /** In a simulated fleet. */
+  replica_seconds: z.number().optional(),
+});
+
 /** What replays said of a patch; kept with the cluster that it is to fix. */
 export const fixProofSchema = z.strictObject({
   verdict: z.enum(["accepted", "rejected", "inconclusive"]),
@@ -24,10 +31,7 @@ export const fixProofSchema = z.strictObject({
   target: changeSchema.optional(),
   guards: z.array(changeSchema).readonly(),
   /** Of one replay, on average. */
-  cost: z.strictObject({
-    before: z.strictObject({ seconds: z.number(), compute_seconds: z.number().optional() }),
-    after: z.strictObject({ seconds: z.number(), compute_seconds: z.number().optional() }),
-  }),
+  cost: z.strictObject({ before: costSchema, after: costSchema }),
   requests: z.int().nonnegative(),
   with_prompts: z.int().nonnegative(),
   pairs: z.int().nonnegative(),
@@ -132,8 +136,10 @@ async function atOnce(sides: readonly ReplaySide[], pair: number): Promise<reado
 
 function costOf(runs: readonly ReplayRun[]): FixProof["cost"]["before"] {
   const computed = runs.flatMap(({ computeMs }) => computeMs ?? []);
+  const replicas = runs.flatMap(({ replicaSeconds }) => replicaSeconds ?? []);
   return {
     seconds: mean(runs.map(({ durationMs }) => durationMs)) / 1000,
     ...(computed.length === runs.length && { compute_seconds: mean(computed) / 1000 }),
+    ...(replicas.length === runs.length && { replica_seconds: mean(replicas) }),
   };
 }
