@@ -10,6 +10,7 @@ import {
   measureCosts,
   reportOf,
   simulateCluster,
+  simulatedDeployment,
   type SimulatedCall,
 } from "@octavo/cluster";
 import { type TraceFormat, traceRows } from "@octavo/loadtest";
@@ -89,9 +90,8 @@ const spec = defineCommand({
     const calls = await callsOf(options);
     const simulation: ClusterSimulation = {
       calls,
-      costs,
       seed: options.seed,
-      ...(await deploymentOf(options)),
+      ...(await deploymentOf(options, costs)),
     };
     const objective = { firstTokenMs: options.ttftMs, tokenMs: options.tpotMs };
     const outcome = simulateCluster(simulation);
@@ -145,12 +145,17 @@ async function costsOf({ costs, measure, model, writeCosts }: Options): Promise<
     if (writeCosts !== undefined) await writeFile(writeCosts, `${JSON.stringify(measured, null, 2)}\n`);
     return measured;
   }
-  const text = await readText(costs ?? "", "costs");
+  return readCosts(costs ?? "");
+}
+
+/** Throws `invalid_option` that names the file. */
+export async function readCosts(path: string): Promise<ClusterCosts> {
+  const text = await readText(path, "costs");
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw new OctavoError("invalid_option", `${costs}: ${(cause as Error).message}`, {
+    throw new OctavoError("invalid_option", `${path}: ${(cause as Error).message}`, {
       param: "costs",
       cause,
     });
@@ -158,7 +163,7 @@ async function costsOf({ costs, measure, model, writeCosts }: Options): Promise<
   const parsed = clusterCosts.safeParse(value);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  throw new OctavoError("invalid_option", `${costs}: ${issue?.path.join(".")}: ${issue?.message}`, {
+  throw new OctavoError("invalid_option", `${path}: ${issue?.path.join(".")}: ${issue?.message}`, {
     param: "costs",
   });
 }
@@ -202,26 +207,16 @@ function phasesOf(text: string, durationS: number): readonly LoadPhase[] {
   return phases;
 }
 
-async function deploymentOf({
-  config,
-  deployment: name,
-  replicas,
-}: Options): Promise<Pick<ClusterSimulation, "autoscaling" | "slo" | "maxOngoing" | "maxQueued">> {
-  if (config === undefined)
-    return {
-      autoscaling: autoscalingSchema.parse({ min_replicas: replicas, max_replicas: replicas }),
-      maxOngoing: 256,
-      maxQueued: -1,
-    };
-  const { autoscaling, slo_policy, max_ongoing_requests, max_queued_requests } = await readDeployment(
-    config,
-    name,
-  );
+async function deploymentOf(
+  { config, deployment: name, replicas }: Options,
+  costs: ClusterCosts,
+): Promise<Omit<ClusterSimulation, "calls" | "seed">> {
+  if (config !== undefined) return simulatedDeployment(await readDeployment(config, name), costs);
   return {
-    autoscaling,
-    slo: slo_policy,
-    maxOngoing: max_ongoing_requests,
-    maxQueued: max_queued_requests,
+    costs,
+    autoscaling: autoscalingSchema.parse({ min_replicas: replicas, max_replicas: replicas }),
+    maxOngoing: 256,
+    maxQueued: -1,
   };
 }
 

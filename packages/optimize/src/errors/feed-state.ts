@@ -28,6 +28,12 @@ const entrySchema = z.strictObject({
   by_tenant: z.record(z.string(), z.int().positive()).optional(),
   /** Most sequences that ran beside one of its calls. */
   largest_batch: z.number().optional(),
+  /** The gateway's target that failed, and the routes on which it was asked. */
+  target: z.string().optional(),
+  routes: z.array(z.string()).optional(),
+  /** Fewest other attempts that the target had, and the share of all its attempts that it failed. */
+  outstanding: z.number().optional(),
+  failed_share: z.number().optional(),
   /** What replays said of the last patch that was tried. */
   proof: fixProofSchema.optional(),
 });
@@ -105,7 +111,23 @@ function entryOf(cluster: FindingCluster, old: FeedEntry | undefined, nowMs: num
       .slice(0, keptExamples),
     ...(Object.keys(byTenant).length > 0 && { by_tenant: byTenant }),
     ...(batches.length > 0 && { largest_batch: batches.reduce((most, size) => Math.max(most, size), 0) }),
+    ...ofGateway(findings),
     ...(old?.proof !== undefined && { proof: old.proof }),
+  };
+}
+
+function ofGateway(
+  findings: FindingCluster["findings"],
+): Pick<FeedEntry, "target" | "routes" | "outstanding" | "failed_share"> {
+  const target = findings.find((one) => one.target !== undefined)?.target;
+  const routes = [...new Set(findings.flatMap(({ route }) => route ?? []))].toSorted();
+  const besides = findings.flatMap(({ outstanding }) => outstanding ?? []);
+  const share = findings.at(-1)?.failedShare;
+  return {
+    ...(target !== undefined && { target }),
+    ...(routes.length > 0 && { routes }),
+    ...(besides.length > 0 && { outstanding: besides.reduce((least, one) => Math.min(least, one)) }),
+    ...(share !== undefined && { failed_share: share }),
   };
 }
 

@@ -1,12 +1,7 @@
+import type { ConfigPatch } from "./config-patch.js";
 import type { FeedEntry } from "./feed-state.js";
 
-/** A change of `octavo serve`'s configuration: keys as in the file of `--config`. */
-export interface ServePatch {
-  /** Null leaves the setting out. */
-  readonly set: Readonly<Record<string, number | string | boolean | null>>;
-  /** Why this is expected to help, in one sentence. */
-  readonly why: string;
-}
+type ServeChange = Omit<ConfigPatch, "of">;
 
 /** Settings in force; those that are absent have their defaults. */
 export type ServeSettings = Readonly<Record<string, unknown>>;
@@ -22,7 +17,7 @@ interface Known {
   readonly current: (name: string, usual: number) => number;
 }
 
-type Proposal = (known: Known) => ServePatch | undefined;
+type Proposal = (known: Known) => ServeChange | undefined;
 
 const raised = (value: number, factor: number) => Math.round(value * factor);
 const gibibytes = 2 ** 30;
@@ -32,7 +27,7 @@ const moreCache: Proposal = ({ current }) => ({
   why: "the KV cache was too small for what ran at once",
 });
 
-const fairScheduling: ServePatch = {
+const fairScheduling: ServeChange = {
   set: { "scheduling-policy": "fair" },
   why: "the steps' tokens went to other requests",
 };
@@ -138,10 +133,10 @@ const usualAnswers: Proposal = ({ evidence, settings }) => {
       };
 };
 
-/** The change to try first; undefined where no setting answers the cause. */
-export function proposeFix(evidence: FixEvidence, settings: ServeSettings = {}): ServePatch | undefined {
+/** The change of `octavo serve`'s options to try first; undefined where none answers the cause. */
+export function proposeFix(evidence: FixEvidence, settings: ServeSettings = {}): ConfigPatch | undefined {
   const proposal = proposals[evidence.cause] ?? (evidence.kind === "answer" ? usualAnswers : undefined);
-  return proposal?.({
+  const proposed = proposal?.({
     evidence,
     settings,
     current: (name, usual) => {
@@ -149,11 +144,5 @@ export function proposeFix(evidence: FixEvidence, settings: ServeSettings = {}):
       return typeof value === "number" && Number.isFinite(value) ? value : usual;
     },
   });
-}
-
-/** As lines for the file of `--config`. */
-export function renderPatch({ set }: ServePatch): string {
-  return Object.entries(set)
-    .map(([name, value]) => (value === null ? `# without ${name}\n` : `${name}: ${value}\n`))
-    .join("");
+  return proposed && { of: "serve", ...proposed };
 }

@@ -129,6 +129,15 @@ test("a harm that is shown rejects whatever got better; a problem that replays d
   assert.throws(() => judgeFix(measures, [], { requests }), /repeats is 0; at least 3 are needed/);
 });
 
+test("a harm that is small beside what is won is no harm", () => {
+  // gaps of 1 ms become 4 ms; first tokens come 150 ms earlier
+  const small = { noise: 0.02, before: { gap: 0.025 }, after: { firstToken: 0.5, gap: 0.1 } };
+  assert.equal(verdictOf(1, small), "accepted");
+  assert.equal(verdictOf(1, { ...small, after: { gap: 0.1 } }), "rejected", "nothing is won");
+  const large = { ...small, after: { firstToken: 0.5, gap: 0.8 } };
+  assert.equal(verdictOf(1, large), "rejected", "31 ms against 150 ms");
+});
+
 test("what a cluster is about is what its findings quote", () => {
   const quotes = [{ field: "octavo.slowest_gap.duration", text: "0.8", trace: "a" }];
   const targetOf = (kind: string, cause: string, own: typeof quotes = []): string =>

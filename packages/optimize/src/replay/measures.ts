@@ -51,7 +51,7 @@ const gapFields: ReadonlySet<string> = new Set(
 interface MeasuredCluster {
   readonly kind: string;
   readonly cause: string;
-  readonly quotes: readonly { readonly field: string }[];
+  readonly quotes: readonly { readonly field: string; readonly text: string }[];
 }
 
 export interface ClusterMeasures {
@@ -73,7 +73,7 @@ export function measuresOf(
     kind === "request"
       ? failed
       : kind === "serving"
-        ? quotes.some(({ field }) => gapFields.has(field))
+        ? quotes.some(({ field, text }) => gapFields.has(field) || text === "decode_latency")
           ? longestGap
           : firstToken
         : cause === "cut_off"
