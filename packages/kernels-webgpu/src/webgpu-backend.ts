@@ -44,6 +44,7 @@ import {
 import { AdapterBody } from "./program/adapter.js";
 import { fuse } from "./program/fusion.js";
 import { GpuProgramBody } from "./program/gpu-program.js";
+import { noLatentAttention } from "./program/lower.js";
 import { rowAdaptersOf } from "./program/step-buffer.js";
 import { RowFinisher } from "./sampling/finish-rows.js";
 import { TokenHistory } from "./sampling/sampler-state.js";
@@ -148,6 +149,7 @@ class WebGpuBackend implements Backend {
   compile(spec: ProgramSpec): Program {
     this.#checkOpen();
     const checked = checkProgram(spec);
+    if (checked.kvLayers.some((layer) => layer?.isLatent)) throw noLatentAttention();
     const memories = new Set<Memory>();
     const matrices = new Map<Matrix, MatrixStorage>();
     const vectors = new Map<Vector, GPUBuffer>();

@@ -27,6 +27,8 @@ export type KvDtype = "f32" | "f16" | "bf16" | "int8";
 export interface KvLayerShape {
   readonly numKvHeads: number;
   readonly headDim: number;
+  /** Values are parts of the keys, which are kept once (latent attention). */
+  readonly isLatent?: true;
 }
 
 export interface KvCacheSpec {

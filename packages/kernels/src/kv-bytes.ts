@@ -19,7 +19,8 @@ export function kvHeadBytes(dtype: KvDtype, headDim: number): number {
 /** Bytes of one token's keys and values in all layers. */
 export function kvTokenBytes(layers: readonly KvLayerShape[], dtype: KvDtype): number {
   return layers.reduce(
-    (sum, { numKvHeads, headDim }) => sum + 2 * numKvHeads * kvHeadBytes(dtype, headDim),
+    (sum, { numKvHeads, headDim, isLatent }) =>
+      sum + (isLatent === true ? 1 : 2) * numKvHeads * kvHeadBytes(dtype, headDim),
     0,
   );
 }
@@ -27,13 +28,21 @@ export function kvTokenBytes(layers: readonly KvLayerShape[], dtype: KvDtype): n
 /** What each layer of the cache holds, as the program's attention says; ops that share a layer have one shape. */
 export function kvLayersOf(ops: readonly { readonly op: string }[]): KvLayerShape[] {
   const layers: KvLayerShape[] = [];
-  for (const op of ops)
-    if (attends(op)) layers[op.layer] = { numKvHeads: op.numKvHeads, headDim: op.headDim };
+  for (const op of ops) if (attends(op)) layers[op.layer] = kvLayerOf(op);
   return layers;
 }
 
-function attends(op: {
-  readonly op: string;
-}): op is Pick<Extract<Op, { op: "attention" }>, "op" | "layer" | "numKvHeads" | "headDim"> {
+/** What an attention op's layer of the cache holds. */
+export function kvLayerOf({ numKvHeads, headDim, v }: KvNeed): KvLayerShape {
+  return v === undefined ? { numKvHeads, headDim, isLatent: true } : { numKvHeads, headDim };
+}
+
+export function isSameKvLayer(a: KvLayerShape, b: KvLayerShape): boolean {
+  return a.numKvHeads === b.numKvHeads && a.headDim === b.headDim && a.isLatent === b.isLatent;
+}
+
+type KvNeed = Pick<Extract<Op, { op: "attention" }>, "op" | "layer" | "numKvHeads" | "headDim" | "v">;
+
+function attends(op: { readonly op: string }): op is KvNeed {
   return op.op === "attention";
 }

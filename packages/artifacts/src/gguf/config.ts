@@ -36,7 +36,8 @@ export function readGgufConfig(input: GgufConfigInput): ModelConfig {
   const numHeads = values.needUniform("attention.head_count");
   const headDim = values.number("attention.key_length") ?? hiddenSize / numHeads;
   const valueLength = values.number("attention.value_length") ?? headDim;
-  if (valueLength !== headDim) {
+  // In latent attention a value is a part of its key.
+  if (valueLength !== headDim && values.number("attention.kv_lora_rank") === undefined) {
     throw artifactUnsupported(
       path,
       `has value heads of ${valueLength} elements beside key heads of ${headDim}`,

@@ -16,6 +16,8 @@ export interface ModelFamily {
   readonly architecture: string;
   /** config.json's `model_type`; of the text part where a model takes more than text. */
   readonly modelType: string;
+  /** Of models of other names with the same layers. */
+  readonly otherModelTypes?: readonly string[];
   readonly defaults: ConfigDefaults;
   /** Which linear layers have biases: `config` where `attention_bias` and `mlp_bias` decide. Source: modeling_*.py. */
   readonly biases: Readonly<Record<"qkv" | "output" | "mlp", boolean | "config">>;

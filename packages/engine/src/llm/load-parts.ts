@@ -302,13 +302,29 @@ async function packWeights(
       `${name} is served as text: images are refused, and ${skippedTensors} tensors for them are not loaded.`,
     );
   }
-  if (loaded.unusedTensors.length > 0) {
-    const shown = loaded.unusedTensors.slice(0, 3).join(", ");
-    onWarning?.(
-      `${loaded.unusedTensors.length} tensors of the checkpoint are not used by ${checkpoint.config.architecture}: ${shown} ...`,
-    );
-  }
+  for (const line of describeUnused(loaded.unusedTensors, checkpoint.config)) onWarning?.(line);
   return loaded;
+}
+
+/** Tensors that the model does not use; those of further layers stand behind its own. */
+export function describeUnused(
+  names: readonly string[],
+  { architecture, numLayers }: Pick<ModelConfig, "architecture" | "numLayers">,
+): string[] {
+  const isFurther = (name: string): boolean =>
+    Number(/^model\.layers\.(\d+)\./.exec(name)?.[1] ?? -1) >= numLayers;
+  const further = names.filter(isFurther);
+  const others = names.filter((name) => !isFurther(name));
+  const lines: string[] = [];
+  if (further.length > 0)
+    lines.push(
+      `${further.length} tensors of layers that predict further tokens (multi-token prediction) are not loaded.`,
+    );
+  if (others.length > 0)
+    lines.push(
+      `${others.length} tensors of the checkpoint are not used by ${architecture}: ${others.slice(0, 3).join(", ")} ...`,
+    );
+  return lines;
 }
 
 interface EngineParts {

@@ -218,6 +218,7 @@ function realize(op: PlannedOp, weights: WeightPacker): Op {
     const added = bias && { bias: weights.vector(bias) };
     return { ...rest, weight: weights.vector(weight), ...added };
   }
+  if (op.op === "head_linear") return { ...op, weights: op.weights.map((weight) => weights.matrix(weight)) };
   if (op.op === "embedding") return { ...op, weight: weights.matrix(op.weight) };
   if (op.op === "rms_norm") return { ...op, weight: weights.vector(op.weight) };
   if (op.op === "attention") {

@@ -17,7 +17,8 @@ public:
         layers_.reserve(shapes_.size());
         for (const KvShape& shape : shapes_) {
             const size_t bytes = shape.layer_bytes();
-            layers_.push_back({AlignedMemory(bytes, Pages::small_first), AlignedMemory(bytes, Pages::small_first)});
+            layers_.push_back({shape.is_latent ? AlignedMemory() : AlignedMemory(bytes, Pages::small_first),
+                               AlignedMemory(bytes, Pages::small_first)});
         }
     }
     /// All layers alike.

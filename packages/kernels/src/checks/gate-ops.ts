@@ -33,6 +33,37 @@ export function checkGate(op: Extract<Op, { op: "gate" }>, check: OpChecker): vo
   check.equal("the width of in", width, "the width of on", check.read("on", op.on).width);
 }
 
+export function checkHeadLinear(op: Extract<Op, { op: "head_linear" }>, check: OpChecker): void {
+  const { weights, passed = 0 } = op;
+  const { length } = weights;
+  check.positive("the number of weights", length);
+  if (!Number.isInteger(passed) || passed < 0) check.fail(`passes ${passed} columns of a head on`);
+  const { rows = 0, cols = 0 } = weights[0] ?? {};
+  for (const weight of weights) {
+    check.equal("the number of a weight's rows", weight.rows, "those of the first", rows);
+    check.equal("the number of a weight's columns", weight.cols, "those of the first", cols);
+  }
+  const input = check.read("in", op.in);
+  check.equal("the width of in", input.width, "the heads' columns", length * (cols + passed));
+  const out = check.write("out", op.out);
+  check.equal("the width of out", out.width, "the heads' columns", length * (rows + passed));
+  check.apart("in", input, "out", out);
+}
+
+/** Columns that an attention op gives for each head. */
+export function valueDimOf(
+  { v, valueDim, headDim }: Extract<Op, { op: "attention" }>,
+  check: OpChecker,
+): number {
+  if (v !== undefined) {
+    if (valueDim !== undefined) check.fail("has values of their own, which are as wide as keys");
+    return headDim;
+  }
+  if (valueDim === undefined || !Number.isInteger(valueDim) || valueDim < 1 || valueDim > headDim)
+    check.fail(`takes ${valueDim} of ${headDim} columns of a key as its value`);
+  return valueDim;
+}
+
 export function checkSplit(op: Extract<Op, { op: "split" }>, check: OpChecker): void {
   const input = check.read("in", op.in);
   const { width } = input;

@@ -1,8 +1,17 @@
 import { checkExpert, checkRouting } from "./experts.js";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { BufferRef, KvLayerShape, Matrix, Op, ProgramSpec } from "../backend.js";
+import { isSameKvLayer, kvLayerOf } from "../kv-bytes.js";
 import { stateWidths } from "../state-widths.js";
-import { checkGate, checkSplit, type OpChecker, activations, plainActivations } from "./gate-ops.js";
+import {
+  checkGate,
+  checkHeadLinear,
+  checkSplit,
+  valueDimOf,
+  type OpChecker,
+  activations,
+  plainActivations,
+} from "./gate-ops.js";
 import { checkHandOver } from "./rank-ops.js";
 import { checkRecurrentOp, type StateNeed } from "./recurrent-ops.js";
 import { type Span, spanOf } from "./span.js";
@@ -117,6 +126,8 @@ class ProgramChecker {
         this.#checkSite(op);
         return this.#apart("in", input, "out", out);
       }
+      case "head_linear":
+        return checkHeadLinear(op, this.#checker);
       case "rope":
         return this.#checkRope(op);
       case "attention":
@@ -277,13 +288,24 @@ class ProgramChecker {
     const q = this.#read("q", op.q);
     this.#equal("the width of q", q.width, "the heads' columns", numHeads * headDim);
     this.#equal("the width of k", this.#read("k", op.k).width, "the kv heads' columns", numKvHeads * headDim);
-    this.#equal("the width of v", this.#read("v", op.v).width, "the kv heads' columns", numKvHeads * headDim);
+    if (op.v !== undefined)
+      this.#equal(
+        "the width of v",
+        this.#read("v", op.v).width,
+        "the kv heads' columns",
+        numKvHeads * headDim,
+      );
     const out = this.#write("out", op.out);
-    this.#equal("the width of out", out.width, "the heads' columns", numHeads * headDim);
-    const known = this.#kvLayers[layer];
-    if (known !== undefined && (known.numKvHeads !== numKvHeads || known.headDim !== headDim))
+    this.#equal(
+      "the width of out",
+      out.width,
+      "the heads' columns",
+      numHeads * valueDimOf(op, this.#checker),
+    );
+    const [known, own] = [this.#kvLayers[layer], kvLayerOf(op)];
+    if (known !== undefined && !isSameKvLayer(known, own))
       this.#fail(`differs from another op with layer ${layer} of the KV cache in kv heads or head size`);
-    this.#kvLayers[layer] = { numKvHeads, headDim };
+    this.#kvLayers[layer] = own;
   }
 
   #checkExperts(op: Extract<Op, { op: "experts" }>): void {

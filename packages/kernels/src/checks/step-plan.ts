@@ -1,4 +1,5 @@
-import type { KvCacheSpec, OutputRow, SamplerState, StepPlan } from "../backend.js";
+import type { KvCacheSpec, KvLayerShape, OutputRow, SamplerState, StepPlan } from "../backend.js";
+import { isSameKvLayer } from "../kv-bytes.js";
 import { checkInteger, checkReal, fail, isInteger, isReal } from "./numbers.js";
 import type { CheckedProgram } from "./program.js";
 import { checkReceived } from "./rank-ops.js";
@@ -35,13 +36,15 @@ function checkCacheFits(program: CheckedProgram, cache: KvCacheSpec): void {
   for (const [index, needs] of program.kvLayers.entries()) {
     const has = cache.layers[index];
     // Layers that no op names have any shape.
-    if (needs === undefined || (has?.numKvHeads === needs.numKvHeads && has.headDim === needs.headDim))
-      continue;
-    const found = has === undefined ? "no such layer" : `${has.numKvHeads} kv heads of ${has.headDim}`;
+    if (needs === undefined || (has !== undefined && isSameKvLayer(has, needs))) continue;
     fail(
-      `The program needs ${needs.numKvHeads} kv heads of ${needs.headDim} in layer ${index} of the KV cache, which has ${found} there.`,
+      `The program needs ${described(needs)} in layer ${index} of the KV cache, which has ${has === undefined ? "no such layer" : described(has)} there.`,
     );
   }
+}
+
+function described({ numKvHeads, headDim, isLatent }: KvLayerShape): string {
+  return `${numKvHeads} ${isLatent === true ? "latent " : ""}kv heads of ${headDim}`;
 }
 
 function checkTokens(plan: StepPlan, { numEmbeddings, numPositions, numTypes }: CheckedProgram): void {

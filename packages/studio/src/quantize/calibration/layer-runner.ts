@@ -205,6 +205,7 @@ export class LayerRunner implements Disposable {
       case "sigmoid_gate":
         return op;
       case "gate":
+      case "head_linear":
       case "split":
       case "convolution":
       case "gated_delta_rule":
