@@ -26,7 +26,7 @@ const { peers } = flags;
 const cases: Readonly<Record<string, () => Promise<readonly BenchCase[]>>> = {
   cpu: () => callCost({ requests: Number(flags.requests), streams: Number(flags.streams), rounds, peers }),
   prefix: () => prefixHits({ rounds: 3, peers }),
-  delay: () => addedDelay(3),
+  delay: () => addedDelay(Math.min(rounds, 5)),
 };
 
 const results: BenchCase[] = [];

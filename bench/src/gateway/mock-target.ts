@@ -1,5 +1,4 @@
-// A server of models that answers at once: its time is not what is measured. Prints its port. Takes the milliseconds between the
-// chunks of a stream (4), and `stamped` where each chunk is to say when it was written, on the machine's monotonic clock.
+// A server of models that answers at once: its time is not what is measured. Prints its port.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
@@ -22,15 +21,12 @@ const answer = Buffer.from(
 );
 
 /** Between the chunks of a stream, as a model would take. */
-const gapMs = Number(process.argv[2] ?? 4);
-const isStamped = process.argv[3] === "stamped";
+const gapMs = 4;
 const numChunks = 64;
 
 const event = (choices: readonly object[], more: object = {}): string =>
   `data: ${JSON.stringify({ id: "chatcmpl-1", object: "chat.completion.chunk", created: 1, model: "mock", choices, ...more })}\n\n`;
-const chunkOf = (content: string): string =>
-  event([{ index: 0, delta: { content }, logprobs: null, finish_reason: null }]);
-const chunk = chunkOf("word ");
+const chunk = event([{ index: 0, delta: { content: "word " }, logprobs: null, finish_reason: null }]);
 const last =
   event([{ index: 0, delta: {}, logprobs: null, finish_reason: "stop" }]) +
   event([], { usage: { prompt_tokens: 20, completion_tokens: numChunks, total_tokens: 84 } }) +
@@ -50,7 +46,7 @@ const server = createServer((request, response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
     let sent = 0;
     const timer = setInterval(() => {
-      response.write(isStamped ? chunkOf(`${process.hrtime.bigint()} `) : chunk);
+      response.write(chunk);
       sent += 1;
       if (sent < numChunks) return;
       clearInterval(timer);

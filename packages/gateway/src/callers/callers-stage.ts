@@ -1,6 +1,8 @@
+import type { IncomingHttpHeaders } from "node:http";
 import { type JsonFields, OctavoError } from "@octavo/protocol";
 import { z } from "zod";
-import { anonymousCaller, type Exchange } from "../exchange/exchange.js";
+import { anonymousCaller, type Exchange, type GatewayCaller } from "../exchange/exchange.js";
+import type { MaybePromise } from "../exchange/maybe-promise.js";
 import type { AdminRequest, AdminRoute, Stage, StageContext, StageDefinition } from "../exchange/stage.js";
 import { type CallerKey, callerKeySchema, KeyFile, KeyRing, newCallerKey } from "./key-file.js";
 import { jwtSchema, TokenVerifier } from "./token-verifier.js";
@@ -65,20 +67,25 @@ class CallersStage implements Stage {
   }
 
   onRequest(exchange: Exchange): undefined | Promise<undefined> {
-    const credential = credentialOf(exchange);
+    const caller = this.identify(exchange.headers);
+    return caller instanceof Promise
+      ? caller.then((found) => admit(exchange, found))
+      : admit(exchange, caller);
+  }
+
+  identify(headers: IncomingHttpHeaders): MaybePromise<GatewayCaller> {
+    const credential = credentialOf(headers);
     if (credential === undefined) {
       if (!this.#config.anonymous)
         throw new OctavoError("unauthorized", "Send a key: Authorization: Bearer KEY.");
-      return undefined;
+      return anonymousCaller;
     }
     const entry = this.#findKey(credential);
     if (entry !== undefined) {
       const { id, tenant, models, tags } = entry;
-      identify(exchange, { ...anonymousCaller, keyId: id, tenant: tenant ?? id, models, tags });
-      return undefined;
+      return { ...anonymousCaller, keyId: id, tenant: tenant ?? id, models, tags };
     }
-    if (this.#tokens !== undefined && credential.split(".").length === 3)
-      return this.#verify(exchange, credential);
+    if (this.#tokens !== undefined && credential.split(".").length === 3) return this.#verify(credential);
     throw new OctavoError("unauthorized", "The key is not known here, or no longer valid.");
   }
 
@@ -87,10 +94,8 @@ class CallersStage implements Stage {
     return this.#ring.find(credential, now) ?? this.#file?.ring.find(credential, now);
   }
 
-  async #verify(exchange: Exchange, token: string): Promise<undefined> {
-    const caller = await this.#tokens!.verify(token);
-    identify(exchange, { ...anonymousCaller, ...caller });
-    return undefined;
+  async #verify(token: string): Promise<GatewayCaller> {
+    return { ...anonymousCaller, ...(await this.#tokens!.verify(token)) };
   }
 
   #list(): JsonFields {
@@ -135,7 +140,7 @@ class CallersStage implements Stage {
 }
 
 /** From `Authorization: Bearer`, or where other APIs have it: `x-api-key`, `api-key`. */
-function credentialOf({ headers }: Exchange): string | undefined {
+function credentialOf(headers: IncomingHttpHeaders): string | undefined {
   const bearer = /^bearer +(\S+) *$/i.exec(headers.authorization ?? "")?.[1];
   const other = headers["x-api-key"] ?? headers["api-key"];
   const credential = bearer ?? (Array.isArray(other) ? other[0] : other);
@@ -145,7 +150,7 @@ function credentialOf({ headers }: Exchange): string | undefined {
   return credential;
 }
 
-function identify(exchange: Exchange, caller: Exchange["caller"]): void {
+function admit(exchange: Exchange, caller: GatewayCaller): undefined {
   exchange.caller = caller;
   exchange.ledger.tenant = caller.tenant;
   exchange.ledger.keyId = caller.keyId;
@@ -153,6 +158,7 @@ function identify(exchange: Exchange, caller: Exchange["caller"]): void {
   const model = exchange.ledger.requestedModel;
   if (models !== undefined && !models.includes(model))
     throw new OctavoError("permission_denied", `The key may not use ${model}.`, { param: "model" });
+  return undefined;
 }
 
 export const callersStage: StageDefinition<typeof callersSchema> = {

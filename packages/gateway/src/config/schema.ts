@@ -45,6 +45,11 @@ const target = z.strictObject({
   /** The highest number of calls at one time; further calls go elsewhere or get `no_target`. */
   max_outstanding: z.int().min(1).optional(),
   connections: z.int().min(1).max(4096).default(256),
+  /**
+   * Tenants share the target's prefix cache and stored answers, where they are kept apart otherwise: Octavo servers are told the
+   * tenant, vLLM and SGLang get a `cache_salt`, and elsewhere `previous_response_id` is refused.
+   */
+  shared_by_tenants: z.boolean().default(false),
   /** For Bedrock. */
   region: z.string().optional(),
   /** For Azure OpenAI. */

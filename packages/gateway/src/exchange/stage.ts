@@ -1,6 +1,7 @@
+import type { IncomingHttpHeaders } from "node:http";
 import type { JsonFields } from "@octavo/protocol";
 import type { z } from "zod";
-import type { Exchange, ModelPrice, Operation, PlannedAttempt } from "./exchange.js";
+import type { Exchange, GatewayCaller, ModelPrice, Operation, PlannedAttempt } from "./exchange.js";
 import type { SharedStore } from "../store/shared-store.js";
 import type { LedgerUsage } from "./ledger-entry.js";
 import type { MaybePromise } from "./maybe-promise.js";
@@ -15,6 +16,8 @@ export interface Stage {
    * part in the rest of this exchange; a stage that returns nothing is done with it.
    */
   onRequest(exchange: Exchange): MaybePromise<StageHooks | undefined>;
+  /** Who sends these headers, where an endpoint of the gateway's own asks. Throws `unauthorized`. */
+  identify?(headers: IncomingHttpHeaders): MaybePromise<GatewayCaller>;
   /** Endpoints of the admin port, below `/admin/`. */
   readonly adminRoutes?: readonly AdminRoute[];
   /** Called when the gateway stops or its configuration is replaced; open exchanges have settled by then. */

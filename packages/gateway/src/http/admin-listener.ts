@@ -7,6 +7,7 @@ import type { MaybePromise } from "../exchange/maybe-promise.js";
 import type { AdminRoute } from "../exchange/stage.js";
 import type { Gateway } from "../operation/gateway.js";
 import { bind, type BoundAddress, sendOwnJson, sendPlainError } from "./gateway-listener.js";
+import { adminPaths } from "./paths.js";
 import { readRequest } from "./read-request.js";
 
 export interface AdminListenerOptions {
@@ -58,20 +59,29 @@ export class AdminListener {
     if (url === undefined) throw new OctavoError("invalid_request", "The path is not one of a URL.");
     const { gateway, metrics, reload } = this.#options;
     const at = `${request.method ?? ""} ${url.pathname}`;
-    if (at === "GET /metrics") {
+    const own = adminPaths.find((path) => path === at);
+    if (own === "GET /metrics") {
       const text = (await metrics?.()) ?? gateway?.metrics.registry.expose();
       response.writeHead(200, { "content-type": prometheusContentType });
       response.end(text);
-    } else if (gateway === undefined)
+      return;
+    }
+    if (gateway === undefined)
       throw new OctavoError(
         "not_found",
         "Here are the metrics of all workers; each worker has its own admin port.",
       );
-    else if (at === "GET /admin/targets") sendOwnJson(response, 200, { targets: targetStates(gateway) });
-    else if (at === "POST /admin/reload") {
-      await reload();
-      sendOwnJson(response, 200, { status: "reloaded" });
-    } else await this.#answerStage(gateway, request, response, url);
+    switch (own) {
+      case "GET /admin/targets":
+        sendOwnJson(response, 200, { targets: targetStates(gateway) });
+        return;
+      case "POST /admin/reload":
+        await reload();
+        sendOwnJson(response, 200, { status: "reloaded" });
+        return;
+      case undefined:
+        await this.#answerStage(gateway, request, response, url);
+    }
   }
 
   async #answerStage(

@@ -2,8 +2,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from "node:net";
 import { errorCodeHeader, OctavoError, toErrorBody } from "@octavo/protocol";
 import type { GatewayConfig } from "../config/schema.js";
+import { anonymousCaller, type GatewayCaller } from "../exchange/exchange.js";
 import type { Gateway } from "../operation/gateway.js";
-import { operationPaths } from "./paths.js";
+import { operationPaths, ownPaths } from "./paths.js";
 
 export interface BoundAddress {
   readonly port: number;
@@ -57,36 +58,38 @@ export class GatewayListener {
       void this.#gateway.answer(request, response, operation);
       return;
     }
-    try {
-      this.#answerOwn(path, request, response);
-    } catch (thrown) {
-      sendPlainError(response, OctavoError.from(thrown));
-    }
+    this.#answerOwn(path, request, response).catch((thrown: unknown) => {
+      if (!response.headersSent) sendPlainError(response, OctavoError.from(thrown));
+    });
     request.resume();
   }
 
-  #answerOwn(path: string, request: IncomingMessage, response: ServerResponse): void {
+  async #answerOwn(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (operationPaths.has(path)) throw wrongMethod(response, "POST");
-    if (path !== "/health" && path !== "/v1/models")
+    const access = ownPaths.get(path);
+    if (access === undefined)
       throw new OctavoError("not_found", `There is no endpoint ${path.slice(0, 128)}.`);
     if (request.method !== "GET" && request.method !== "HEAD") throw wrongMethod(response, "GET");
-    if (path === "/v1/models") sendOwnJson(response, 200, modelList(this.#gateway));
+    const caller = access === "public" ? anonymousCaller : await this.#gateway.callerOf(request.headers);
+    if (path === "/v1/models") sendOwnJson(response, 200, modelList(this.#gateway, caller));
     else if (this.#gateway.isDraining) throw new OctavoError("shutting_down", "the gateway is shutting down");
     else sendOwnJson(response, 200, { status: "ok" });
   }
 }
 
-/** All models that clients may name, whichever targets have them. */
-function modelList(gateway: Gateway): object {
+/** All models that the caller may name, whichever targets have them. */
+function modelList(gateway: Gateway, { models }: GatewayCaller): object {
   return {
     object: "list",
-    data: [...gateway.runtime.router.models()].map(([id, targets]) => ({
-      id,
-      object: "model",
-      created: 0,
-      owned_by: "octavo-gateway",
-      octavo: { targets },
-    })),
+    data: [...gateway.runtime.router.models()]
+      .filter(([id]) => models === undefined || models.includes(id))
+      .map(([id, targets]) => ({
+        id,
+        object: "model",
+        created: 0,
+        owned_by: "octavo-gateway",
+        octavo: { targets },
+      })),
   };
 }
 

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { performance } from "node:perf_hooks";
 import { isDeepStrictEqual } from "node:util";
 import { OctavoError } from "@octavo/protocol";
 import { childContext, parseTraceContext } from "@octavo/tracing";
 import type { GatewayConfig } from "../config/schema.js";
-import type { Operation } from "../exchange/exchange.js";
+import { anonymousCaller, type GatewayCaller, type Operation } from "../exchange/exchange.js";
 import { requireUnambiguous } from "../exchange/ambiguous-names.js";
 import { LiveExchange } from "../exchange/live-exchange.js";
 import { OpenList } from "../exchange/open-list.js";
@@ -183,6 +183,13 @@ export class Gateway {
       this.#record(exchange, parent?.spanId);
       runtime.leave();
     }
+  }
+
+  /** Who sends these headers; nobody in particular where no stage checks keys. Throws `unauthorized`. */
+  async callerOf(headers: IncomingHttpHeaders): Promise<GatewayCaller> {
+    for (const { stage } of this.#runtime.stages)
+      if (stage.identify !== undefined) return await stage.identify(headers);
+    return anonymousCaller;
   }
 
   /** Waits for calls under way, at most so long; then ends them. */

@@ -3,6 +3,7 @@ import { formatTraceParent } from "@octavo/tracing";
 import type { PlannedAttempt } from "../exchange/exchange.js";
 import type { AttemptReason } from "../exchange/ledger-entry.js";
 import type { LiveExchange } from "../exchange/live-exchange.js";
+import { tenantHeaders } from "../exchange/tenant-marks.js";
 import type { StageHooks, WholeAnswer } from "../exchange/stage.js";
 import { TargetAttempt } from "../relay/attempt.js";
 import type { AttemptBudget } from "../relay/attempt-budget.js";
@@ -197,7 +198,13 @@ class CallTargets implements ObtainOptions {
       nowMs,
       predictedCachedTokens: cachedTokens,
       expectedTokens: (blocks?.numTokens ?? guessed) - (cachedTokens ?? 0) + maxTokens,
-      traceHeaders: ["traceparent", formatTraceParent(exchange.trace), "x-request-id", exchange.id],
+      addedHeaders: [
+        "traceparent",
+        formatTraceParent(exchange.trace),
+        "x-request-id",
+        exchange.id,
+        ...tenantHeaders(target, exchange.caller.tenant),
+      ],
     });
     exchange.ledger.attempts.push(attempt.record);
     this.#attempts.push(attempt);

@@ -40,7 +40,7 @@ export async function makeSideCall(
     nowMs,
     predictedCachedTokens: undefined,
     expectedTokens: 0,
-    traceHeaders: [],
+    addedHeaders: [],
   });
   const cancel = (): void => attempt.cancel();
   signal?.addEventListener("abort", cancel, { once: true });

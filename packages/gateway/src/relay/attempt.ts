@@ -30,7 +30,7 @@ export interface AttemptOptions {
   /** That it may have to compute, prompt and output. */
   readonly expectedTokens: number;
   /** Names and values in turn. */
-  readonly traceHeaders: readonly string[];
+  readonly addedHeaders: readonly string[];
 }
 
 /** The target has begun to answer with success: from now on its answer is the client's, unless another attempt was faster. */
@@ -89,7 +89,7 @@ export class TargetAttempt implements DrainableCall, UpstreamListener {
     });
     const wire = target.family.request(call);
     const sent = target.headersFor(wire, options.nowMs());
-    sent.push(...options.traceHeaders);
+    sent.push(...options.addedHeaders);
     target.begin(this);
     target.breaker.begin(options.nowMs());
     target.work.begin(options.nowMs());

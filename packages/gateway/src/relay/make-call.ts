@@ -1,6 +1,7 @@
 import { asRecord, type JsonFields } from "@octavo/protocol";
 import type { LiveExchange } from "../exchange/live-exchange.js";
 import { withFields } from "../exchange/request-body.js";
+import { tenantFields } from "../exchange/tenant-marks.js";
 import type { WireCall } from "../families/family.js";
 import type { LiveTarget } from "../targets/live-target.js";
 import type { Continuation } from "./continuation.js";
@@ -21,10 +22,10 @@ export interface CallOptions {
  */
 export function makeCall(exchange: LiveExchange, options: CallOptions): WireCall {
   const { target, model, priority, continuation } = options;
-  const { operation, body } = exchange;
+  const { operation, body, caller } = exchange;
   const { fields } = body;
   const isStream = fields["stream"] === true;
-  const added: Record<string, unknown> = {};
+  const added: Record<string, unknown> = { ...tenantFields(target, caller.tenant, operation, fields) };
   if (isStream && target.row.streamUsage && (operation === "chat" || operation === "completions")) {
     const asked = asRecord(fields["stream_options"]);
     if (asked["include_usage"] !== true) added["stream_options"] = { ...asked, include_usage: true };

@@ -3,6 +3,7 @@ import { hashLanes, prefixBlockHashes } from "@octavo/text/prefix-hash/prefix-ha
 import type { GatewayConfig } from "../config/schema.js";
 import type { Exchange } from "../exchange/exchange.js";
 import type { MaybePromise } from "../exchange/maybe-promise.js";
+import { tenantSalt } from "../exchange/tenant-marks.js";
 import { PrefixIndex, type PromptBlocks } from "./prefix-index.js";
 import { openPromptTokenizer, type PromptTokenizer } from "./prompt-tokenizer.js";
 
@@ -62,7 +63,7 @@ async function blocksOf(
   const tokens = await route.tokenizer.encode(operation, body.fields);
   if (tokens === undefined) return undefined;
   // what tenants may not share in the cache is not the same prefix for routing either
-  const salt = typeof body.fields["cache_salt"] === "string" ? body.fields["cache_salt"] : caller.tenant;
+  const salt = tenantSalt(caller.tenant, body.fields);
   return {
     index: route.index,
     hashes: prefixBlockHashes(tokens, { blockSize: route.blockSize, salt, key }),

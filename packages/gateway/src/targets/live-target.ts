@@ -88,6 +88,14 @@ export class LiveTarget {
     return this.#pathPrefix.endsWith(basePath) ? this.#pathPrefix : this.#pathPrefix + basePath;
   }
 
+  get tenants(): ProviderRow["tenants"] {
+    return this.row.tenants;
+  }
+
+  get isShared(): boolean {
+    return this.config.shared_by_tenants;
+  }
+
   get origin(): string {
     return this.#origin;
   }

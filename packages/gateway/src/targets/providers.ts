@@ -18,6 +18,11 @@ export interface ProviderRow {
   readonly resumes: boolean;
   /** Takes vLLM's `priority`. */
   readonly priority: boolean;
+  /**
+   * How it keeps tenants apart who all come with the gateway's key: `header` takes the tenant's name and divides caches and stored
+   * answers by it, `salt` divides its prefix cache by vLLM's `cache_salt`, `none` does neither.
+   */
+  readonly tenants: "header" | "salt" | "none";
 }
 
 const selfHosted = {
@@ -30,15 +35,16 @@ const selfHosted = {
   streamUsage: true,
   resumes: false,
   priority: false,
+  tenants: "none",
 } as const satisfies ProviderRow;
 
 const managed = { ...selfHosted, needsKey: true, probePath: undefined } as const;
 
 /** A provider is a row; a wire format is a family. */
 export const providers = {
-  octavo: { ...selfHosted, resumes: true, priority: true },
-  vllm: { ...selfHosted, priority: true },
-  sglang: { ...selfHosted, priority: true },
+  octavo: { ...selfHosted, resumes: true, priority: true, tenants: "header" },
+  vllm: { ...selfHosted, priority: true, tenants: "salt" },
+  sglang: { ...selfHosted, priority: true, tenants: "salt" },
   "llama.cpp": selfHosted,
   ollama: { ...selfHosted, url: "http://127.0.0.1:11434", probePath: "/api/version" },
   tgi: selfHosted,
