@@ -1,10 +1,4 @@
-import {
-  entryNamed,
-  proofLines,
-  recordedWorkload,
-  recordProof,
-  type ConfigPatch,
-} from "@octavo/optimize";
+import { entryNamed, proofLines, recordedWorkload, recordProof, type ConfigPatch } from "@octavo/optimize";
 import { OctavoError } from "@octavo/protocol/errors";
 import { option, valueType } from "@octavo/protocol/options";
 import { defineCommand } from "../command.js";
@@ -32,7 +26,10 @@ export default defineCommand({
       "the patch: settings of octavo serve, or pointers into the deployment of --cluster, such as /num_replicas=4",
       { defaultText: "the proposed fix" },
     ),
-    costs: option.text("--costs <file>", "with --cluster: what steps take, as octavo simulate --measure writes it"),
+    costs: option.text(
+      "--costs <file>",
+      "with --cluster: what steps take, as octavo simulate --measure writes it",
+    ),
     pairs: option.integer("--pairs <n>", "pairs of replays, one without and one with the patch", {
       min: 3,
       default: 6,

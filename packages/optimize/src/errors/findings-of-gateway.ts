@@ -46,7 +46,8 @@ export function findingsOfGatewayLog(
 function loggedCall(line: unknown): LoggedCall | undefined {
   const fields = asObject(line);
   const atMs = Date.parse(String(fields?.["time"]));
-  if (fields === undefined || Number.isNaN(atMs) || typeof fields["request_id"] !== "string") return undefined;
+  if (fields === undefined || Number.isNaN(atMs) || typeof fields["request_id"] !== "string")
+    return undefined;
   const listed = asArray(fields["attempts"]).map((value, index): Attempt => {
     const { target, outcome, started_ms: started, ended_ms: ended } = asObject(value) ?? {};
     return {

@@ -41,8 +41,8 @@ test("each finding quotes its trace word for word", () => {
     [
       ["serving", "queue", ["2.5", "queue"], 2500],
       ["serving", "unexplained", ["0.7"], 700],
-      ["answer", "cut_off", ["length"], undefined],
-      ["answer", "is_json", ["0", "not json"], undefined],
+      ["answer", "cut_off", ["length", "hi"], undefined],
+      ["answer", "is_json", ["0", "not json", "hi"], undefined],
     ],
   );
 });

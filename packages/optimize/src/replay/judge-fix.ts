@@ -95,7 +95,10 @@ export function judgeFix(
     return verdict("rejected", `${main.measure} does not fall by ${percent(leastImprovement)}`);
   if (high >= 0 || main.change > wanted)
     return verdict("inconclusive", `the replays do not settle whether ${main.measure} falls`);
-  const [unsure] = [...beyond, ...changesOf(guards, guardConfidence).filter((guard) => mayDouble(guard, marginOf(guard)))];
+  const [unsure] = [
+    ...beyond,
+    ...changesOf(guards, guardConfidence).filter((guard) => mayDouble(guard, marginOf(guard))),
+  ];
   if (unsure !== undefined)
     return verdict("inconclusive", `${unsure.measure} may be worse with it; more replays would tell`);
   return verdict("accepted", `${main.measure} falls, and nothing else that was measured gets worse`);
@@ -109,7 +112,9 @@ const guardConfidence = 0.9;
 
 function mayDouble({ unit, change, interval }: MeasuredChange, margin: number): boolean {
   // a share that did not rise in any pair has an interval as wide as one replay's requests make it
-  return unit === "ms" ? (interval?.[1] ?? Infinity) > Math.max(1, margin) : change > 0 && (interval?.[1] ?? 1) > 0.1;
+  return unit === "ms"
+    ? (interval?.[1] ?? Infinity) > Math.max(1, margin)
+    : change > 0 && (interval?.[1] ?? 1) > 0.1;
 }
 
 /** Undefined where some pair has no request with the measure on both sides. */
