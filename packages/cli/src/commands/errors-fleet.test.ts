@@ -208,6 +208,13 @@ test("fallbacks in the gateway's log and alerts become clusters, with patches th
     const kept = await readFile(path("feed.json"), "utf8");
     assert.match(kept, /"field": "attempts\[0\]\.outcome",\s*"text": "target_rate_limited"/);
 
+    const { id } = entries.find(({ cause }) => cause === "target_failed")!;
+    const proven = await runOctavo(["errors", "prove", id, ...given, "--gateway", path("gateway.yaml")]);
+    assert.match(proven.err, /is valid, and cannot be replayed/);
+    const unknown = ["--set", "/targets/far/braker/error_rate=0.1"];
+    const misspelt = await runOctavo(["errors", "prove", id, ...given, "--gateway", path("gateway.yaml"), ...unknown]);
+    assert.match(misspelt.err, /gateway\.yaml with the patch.*braker: there is no such setting/);
+
     // a gateway.yaml that the gateway refuses is refused here, before anything is read
     await writeFile(path("gateway.yaml"), gatewayYaml.replace("[m] }", "[m], weigth: 1 }"));
     const refused = await runOctavo(["errors", "list", ...given, "--gateway", path("gateway.yaml")]);

@@ -1,5 +1,5 @@
 import { asArray, asObject } from "@octavo/protocol";
-import { type CallFinding, isVerified, type NewFinding, type Quote, withId } from "./finding.js";
+import { type CallFinding, failedAttemptText, isVerified, type NewFinding, type Quote, withId } from "./finding.js";
 import type { FindingLimits } from "./findings-of-span.js";
 
 interface Attempt {
@@ -93,7 +93,7 @@ function findingsOf(call: LoggedCall, firstTokenMs: number, load: TargetLoad): r
     ...shared,
     cause: attempt.outcome,
     target: attempt.target,
-    description: `${attempt.target} ended an attempt with ${attempt.outcome}`,
+    description: failedAttemptText(attempt.target, attempt.outcome),
     quotes: [quote(`attempts[${attempt.index}].target`), quote(`attempts[${attempt.index}].outcome`)],
     outstanding: load.besides(attempt),
     failedShare: load.failedShare(attempt.target),

@@ -47,6 +47,23 @@ test("each finding quotes its trace word for word", () => {
   );
 });
 
+test("a span of the gateway tells which target failed an attempt of a call that was answered", () => {
+  const { findings, unverified } = findingsOfSpan(
+    span({
+      "gen_ai.operation.name": "chat",
+      "octavo.gateway.route": "chat",
+      "octavo.gateway.target": "west",
+      "octavo.gateway.failed_target": "east",
+      "octavo.gateway.failed_outcome": "target_timeout",
+    }),
+  );
+  assert.equal(unverified, 0);
+  assert.deepEqual(
+    findings.map(({ kind, cause, target, route }) => [kind, cause, target, route]),
+    [["gateway", "target_timeout", "east", "chat"]],
+  );
+});
+
 test("a quick call that ended well is no finding, and limits move what is", () => {
   const quick = span({ "gen_ai.operation.name": "chat", "octavo.stream.time_to_first_token": 0.2 });
   assert.deepEqual(findingsOfSpan(quick).findings, []);

@@ -8,6 +8,7 @@ import {
 } from "@octavo/evals";
 import {
   type CallFinding,
+  failedAttemptText,
   isVerified,
   type NewFinding,
   type Quote,
@@ -38,7 +39,7 @@ interface Reading {
   readonly excerpt: (field: "input" | "output") => Quote | undefined;
 }
 
-type Part = Pick<NewFinding, "kind" | "cause" | "description"> & {
+type Part = Pick<NewFinding, "kind" | "cause" | "description" | "target" | "route"> & {
   readonly quotes: readonly (Quote | undefined)[];
   readonly lostMs?: number;
 };
@@ -56,6 +57,20 @@ const rules: readonly ((reading: Reading) => readonly Part[])[] = [
         cause: failureCode,
         description,
         quotes: [type ?? { field: "status", text: "error" }, message],
+      },
+    ];
+  },
+  function failedAttempt({ quote }) {
+    const [target, outcome] = [quote("failedTarget"), quote("failedOutcome")];
+    if (target === undefined || outcome === undefined) return [];
+    return [
+      {
+        kind: "gateway",
+        cause: outcome.text,
+        description: failedAttemptText(target.text, outcome.text),
+        quotes: [target, outcome],
+        target: target.text,
+        route: quote("route")?.text,
       },
     ];
   },
