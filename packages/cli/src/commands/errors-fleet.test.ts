@@ -212,7 +212,15 @@ test("fallbacks in the gateway's log and alerts become clusters, with patches th
     const proven = await runOctavo(["errors", "prove", id, ...given, "--gateway", path("gateway.yaml")]);
     assert.match(proven.err, /is valid, and cannot be replayed/);
     const unknown = ["--set", "/targets/far/braker/error_rate=0.1"];
-    const misspelt = await runOctavo(["errors", "prove", id, ...given, "--gateway", path("gateway.yaml"), ...unknown]);
+    const misspelt = await runOctavo([
+      "errors",
+      "prove",
+      id,
+      ...given,
+      "--gateway",
+      path("gateway.yaml"),
+      ...unknown,
+    ]);
     assert.match(misspelt.err, /gateway\.yaml with the patch.*braker: there is no such setting/);
 
     // a gateway.yaml that the gateway refuses is refused here, before anything is read

@@ -1,5 +1,12 @@
 import { asArray, asObject } from "@octavo/protocol";
-import { type CallFinding, failedAttemptText, isVerified, type NewFinding, type Quote, withId } from "./finding.js";
+import {
+  type CallFinding,
+  failedAttemptText,
+  isVerified,
+  type NewFinding,
+  type Quote,
+  withId,
+} from "./finding.js";
 import type { FindingLimits } from "./findings-of-span.js";
 
 interface Attempt {
