@@ -1,5 +1,10 @@
 export { type AutoscalingConfig, autoscalingSchema } from "./autoscaling/autoscaling-config.js";
-export { type ClusterConfig, loadClusterConfig, readClusterFile, type ServeFlag } from "./config/load-cluster-config.js";
+export {
+  type ClusterConfig,
+  loadClusterConfig,
+  readClusterFile,
+  type ServeFlag,
+} from "./config/load-cluster-config.js";
 export {
   checkFeasible,
   type RunningCluster,

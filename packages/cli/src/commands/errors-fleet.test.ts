@@ -52,7 +52,14 @@ test("a fleet that is too small gets more replicas, and the simulator proves it"
       path("cluster.yaml"),
       "version: 1\ndeployments:\n  - name: mini\n    model_loading_config: { model_id: m }\n    num_replicas: 1\n",
     );
-    const files = ["--state", path("feed.json"), "--spans", path("spans.jsonl"), "--cluster", path("cluster.yaml")];
+    const files = [
+      "--state",
+      path("feed.json"),
+      "--spans",
+      path("spans.jsonl"),
+      "--cluster",
+      path("cluster.yaml"),
+    ];
     const listed = await runOctavo(["errors", "list", ...files, "--json"]);
     assert.equal(listed.code, 0, listed.err);
     const { entries } = JSON.parse(listed.out) as { readonly entries: readonly ListedEntry[] };
@@ -67,7 +74,11 @@ test("a fleet that is too small gets more replicas, and the simulator proves it"
     const { verdict, on, target, cost } = JSON.parse(proven.out) as {
       readonly verdict: string;
       readonly on: string;
-      readonly target: { readonly before: number; readonly after: number; readonly interval: readonly number[] };
+      readonly target: {
+        readonly before: number;
+        readonly after: number;
+        readonly interval: readonly number[];
+      };
       readonly cost: Readonly<Record<"before" | "after", { readonly replica_seconds: number }>>;
     };
     assert.deepEqual([verdict, on], ["accepted", "simulator"], proven.out);
@@ -75,7 +86,12 @@ test("a fleet that is too small gets more replicas, and the simulator proves it"
     assert.ok(target.interval[1]! < 0 && target.interval[0]! < target.interval[1]!, "over seeds");
     assert.ok(cost.after.replica_seconds > cost.before.replica_seconds, "two replicas take up more than one");
 
-    const issue = await runOctavo(["errors", "issue", entry.id, ...files.filter((_, at) => at < 2 || at > 3)]);
+    const issue = await runOctavo([
+      "errors",
+      "issue",
+      entry.id,
+      ...files.filter((_, at) => at < 2 || at > 3),
+    ]);
     assert.match(issue.out, /in the deployment's section of cluster\.yaml:\n\n```\n\/num_replicas = 2\n```/);
     assert.match(issue.out, /replica-seconds of one replay: [\d.]+ s -> [\d.]+ s/);
   }));
@@ -115,7 +131,11 @@ test("fallbacks in the gateway's log and alerts become clusters, with patches th
         ),
       ]),
       ...Array.from({ length: 40 }, (_, index) =>
-        logged(100 + index, 9000 + 500 * index, index % 8 === 0 ? fellBack("far", "target_failed") : { target: "far" }),
+        logged(
+          100 + index,
+          9000 + 500 * index,
+          index % 8 === 0 ? fellBack("far", "target_failed") : { target: "far" },
+        ),
       ),
       logged(200, 40_000, { target: undefined, status: 429, error: "rate_limit_exceeded" }),
       logged(201, 41_000, { target: "far", first_byte_ms: 4000, duration_ms: 5000 }),
@@ -134,12 +154,36 @@ test("fallbacks in the gateway's log and alerts become clusters, with patches th
           annotations: { summary: "decode latency firing: 0.9 s", example_request_id: "req-9" },
           startsAt: new Date(epochMs).toISOString(),
         },
-        { status: "resolved", labels: { detector: "kv_usage" }, annotations: {}, startsAt: "2026-01-01T00:00:00Z" },
+        {
+          status: "resolved",
+          labels: { detector: "kv_usage" },
+          annotations: {},
+          startsAt: "2026-01-01T00:00:00Z",
+        },
       ],
     };
-    const serverLog = { level: 40, alert: { status: "firing", detector: "kv_usage", reason: "kv-pressure", value: 0.95, startsAtMs: epochMs } };
-    await writeFile(path("alerts.jsonl"), `${JSON.stringify(posted)}\n${JSON.stringify(serverLog)}\n${JSON.stringify({ level: 30, msg: "ready" })}\n`);
-    const given = ["--state", path("feed.json"), "--gateway-log", path("access.log"), "--alerts", path("alerts.jsonl")];
+    const serverLog = {
+      level: 40,
+      alert: {
+        status: "firing",
+        detector: "kv_usage",
+        reason: "kv-pressure",
+        value: 0.95,
+        startsAtMs: epochMs,
+      },
+    };
+    await writeFile(
+      path("alerts.jsonl"),
+      `${JSON.stringify(posted)}\n${JSON.stringify(serverLog)}\n${JSON.stringify({ level: 30, msg: "ready" })}\n`,
+    );
+    const given = [
+      "--state",
+      path("feed.json"),
+      "--gateway-log",
+      path("access.log"),
+      "--alerts",
+      path("alerts.jsonl"),
+    ];
     const listed = await runOctavo(["errors", "list", ...given, "--gateway", path("gateway.yaml"), "--json"]);
     assert.equal(listed.code, 0, listed.err);
     const { calls, unverified, entries } = JSON.parse(listed.out) as {
@@ -163,6 +207,21 @@ test("fallbacks in the gateway's log and alerts become clusters, with patches th
     );
     const kept = await readFile(path("feed.json"), "utf8");
     assert.match(kept, /"field": "attempts\[0\]\.outcome",\s*"text": "target_rate_limited"/);
+
+    const { id } = entries.find(({ cause }) => cause === "target_failed")!;
+    const proven = await runOctavo(["errors", "prove", id, ...given, "--gateway", path("gateway.yaml")]);
+    assert.match(proven.err, /is valid, and cannot be replayed/);
+    const unknown = ["--set", "/targets/far/braker/error_rate=0.1"];
+    const misspelt = await runOctavo([
+      "errors",
+      "prove",
+      id,
+      ...given,
+      "--gateway",
+      path("gateway.yaml"),
+      ...unknown,
+    ]);
+    assert.match(misspelt.err, /gateway\.yaml with the patch.*braker: there is no such setting/);
 
     // a gateway.yaml that the gateway refuses is refused here, before anything is read
     await writeFile(path("gateway.yaml"), gatewayYaml.replace("[m] }", "[m], weigth: 1 }"));

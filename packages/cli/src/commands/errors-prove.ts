@@ -1,15 +1,9 @@
-import {
-  entryNamed,
-  proofLines,
-  recordedWorkload,
-  recordProof,
-  type ConfigPatch,
-} from "@octavo/optimize";
+import { entryNamed, proofLines, recordedWorkload, recordProof, type ConfigPatch } from "@octavo/optimize";
 import { OctavoError } from "@octavo/protocol/errors";
 import { option, valueType } from "@octavo/protocol/options";
 import { defineCommand } from "../command.js";
 import { findingRows, readState, stateRows, writeState } from "../errors/feed-files.js";
-import { fileRows, fixOf, patchedFileOf, readPatchable } from "../errors/patched-files.js";
+import { checkPatch, fileRows, fixOf, patchedFileOf, readPatchable } from "../errors/patched-files.js";
 import { proveOnEngine } from "../errors/prove-on-engine.js";
 import { proveOnFleet } from "../errors/prove-on-fleet.js";
 import { readCalls } from "../errors/read-findings.js";
@@ -32,7 +26,10 @@ export default defineCommand({
       "the patch: settings of octavo serve, or pointers into the deployment of --cluster, such as /num_replicas=4",
       { defaultText: "the proposed fix" },
     ),
-    costs: option.text("--costs <file>", "with --cluster: what steps take, as octavo simulate --measure writes it"),
+    costs: option.text(
+      "--costs <file>",
+      "with --cluster: what steps take, as octavo simulate --measure writes it",
+    ),
     pairs: option.integer("--pairs <n>", "pairs of replays, one without and one with the patch", {
       min: 3,
       default: 6,
@@ -89,6 +86,13 @@ export default defineCommand({
         param: "set",
       });
     const of = patchedFileOf(files, fix.set);
+    checkPatch(files, { of, set: fix.set });
+    if (of === "gateway")
+      throw new OctavoError(
+        "invalid_option",
+        "a patch of gateway.yaml is valid, and cannot be replayed: the recording does not have what its targets would have answered",
+        { param: "set" },
+      );
     const calls = await readCalls(options, ({ kind, cause }) => kind === entry.kind && cause === entry.cause);
     const proving = {
       ...options,

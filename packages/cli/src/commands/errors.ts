@@ -13,7 +13,9 @@ import { OctavoError } from "@octavo/protocol/errors";
 import { option } from "@octavo/protocol/options";
 import { defineCommand } from "../command.js";
 import { findingRows, readState, stateRows, writeState } from "../errors/feed-files.js";
+import { judgeRows } from "../eval/eval-rows.js";
 import { announceChanges, webhookRows } from "../errors/feed-webhook.js";
+import { embeddingRows, embedOf, withJudgedCauses } from "../errors/feed-models.js";
 import { fileRows, fixOf, readPatchable } from "../errors/patched-files.js";
 import { readFindings } from "../errors/read-findings.js";
 import { printable, textTable } from "../output/text-table.js";
@@ -25,6 +27,8 @@ export const errorsListCommand = defineCommand({
     ...stateRows,
     ...fileRows,
     ...webhookRows,
+    ...judgeRows,
+    ...embeddingRows,
     json: option.toggle("--json", "print the feed as JSON"),
   },
   async run(options) {
@@ -32,7 +36,12 @@ export const errorsListCommand = defineCommand({
     const files = await readPatchable(options);
     const { findings, calls, unverified } = await readFindings(options);
     const before = await readState(path);
-    const state = updateFeed(before, await clusterFindings(findings), Date.now());
+    const found = updateFeed(
+      before,
+      await clusterFindings(findings, { embed: embedOf(options) }),
+      Date.now(),
+    );
+    const state = await withJudgedCauses(found, options);
     await writeState(path, state);
     const entries = state.entries.map((entry) => ({ ...entry, fix: fixOf(entry, files) ?? null }));
     if (json)
@@ -63,6 +72,7 @@ function printFeed({ entries, calls, findings, unverified }: ListedFeed): void {
       { head: "status", of: ({ status }) => status },
       { head: "kind", of: ({ kind }) => kind },
       { head: "cause", of: ({ cause }) => printable(cause) },
+      { head: "judged", of: ({ judged }) => judged?.cause ?? "" },
       { head: "findings", of: ({ count }) => count },
       { head: "last seen", of: ({ last_seen: last }) => new Date(last).toISOString().slice(0, 19) },
       {

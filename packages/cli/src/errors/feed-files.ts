@@ -1,10 +1,5 @@
 import { existsSync } from "node:fs";
-import {
-  emptyFeed,
-  type FeedState,
-  parseFeedState,
-  type ServeSettings,
-} from "@octavo/optimize";
+import { emptyFeed, type FeedState, parseFeedState, type ServeSettings } from "@octavo/optimize";
 import { option } from "@octavo/protocol/options";
 import { readAgain } from "../command.js";
 import { flagNames } from "../options/flag-names.js";

@@ -79,7 +79,8 @@ export function fixOf(entry: FixEvidence, files: PatchableFiles): ConfigPatch | 
   const fix =
     entry.kind === "gateway"
       ? files.gateway && proposeGatewayFix(entry, files.gateway.value)
-      : ((files.cluster && proposeDeploymentFix(entry, sectionOf(files))) ?? proposeFix(entry, files.settings));
+      : ((files.cluster && proposeDeploymentFix(entry, sectionOf(files))) ??
+        proposeFix(entry, files.settings));
   if (fix === undefined) return undefined;
   try {
     checkPatch(files, fix);
@@ -97,11 +98,9 @@ export function checkPatch(files: PatchableFiles, { of, set }: Pick<ConfigPatch,
   else
     for (const name of Object.keys(set))
       if (!serveFlags.has(name))
-        throw new OctavoError(
-          "invalid_option",
-          `the patch sets ${name}, which octavo serve does not have`,
-          { param: name },
-        );
+        throw new OctavoError("invalid_option", `the patch sets ${name}, which octavo serve does not have`, {
+          param: name,
+        });
 }
 
 /** The file that a patch as a user gives it changes: pointers are into cluster.yaml's deployment where that is given, else gateway.yaml. */
@@ -109,9 +108,13 @@ export function patchedFileOf({ cluster }: PatchableFiles, set: ConfigPatch["set
   const isPointers = Object.keys(set).map((name) => name.startsWith("/"));
   if (!isPointers.includes(true)) return "serve";
   if (isPointers.includes(false))
-    throw new OctavoError("invalid_option", "a patch changes one file: give options of octavo serve or pointers", {
-      param: "set",
-    });
+    throw new OctavoError(
+      "invalid_option",
+      "a patch changes one file: give options of octavo serve or pointers",
+      {
+        param: "set",
+      },
+    );
   return cluster === undefined ? "gateway" : "deployment";
 }
 
@@ -135,9 +138,12 @@ export function patchedDeployment(
   if (cluster === undefined) throw missing("deployment");
   const { name, value, deployment } = cluster;
   const sections = asObjects(settingAt(value, "/deployments"));
-  const index = deployment === undefined ? 0 : sections.findIndex((section) => section["name"] === deployment);
+  const index =
+    deployment === undefined ? 0 : sections.findIndex((section) => section["name"] === deployment);
   if (index < 0)
-    throw new OctavoError("invalid_option", `${name} has no deployment ${deployment}`, { param: "deployment" });
+    throw new OctavoError("invalid_option", `${name} has no deployment ${deployment}`, {
+      param: "deployment",
+    });
   const root = asObject(value) ?? {};
   const deployments = sections.map((section, at) => (at === index ? patched(section, set) : section));
   const config = loadClusterConfig(

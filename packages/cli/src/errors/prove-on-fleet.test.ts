@@ -4,7 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
 import { clusterCosts } from "@octavo/cluster";
-import { type ConfigPatch, type FixProof, type RecordedWorkload, updateFeed, emptyFeed } from "@octavo/optimize";
+import {
+  type ConfigPatch,
+  type FixProof,
+  type RecordedWorkload,
+  updateFeed,
+  emptyFeed,
+} from "@octavo/optimize";
 import { checkPatch, patchedFileOf, readPatchable } from "./patched-files.js";
 import { proveOnFleet } from "./prove-on-fleet.js";
 
@@ -51,7 +57,9 @@ deployments:
     autoscaling_config: { min_replicas: 1, max_replicas: 1 }
 `;
 
-async function withFleet(run: (prove: (set: ConfigPatch["set"], seed?: number) => Promise<FixProof>) => Promise<void>) {
+async function withFleet(
+  run: (prove: (set: ConfigPatch["set"], seed?: number) => Promise<FixProof>) => Promise<void>,
+) {
   const folder = await mkdtemp(join(tmpdir(), "octavo-fleet-"));
   try {
     const cluster = join(folder, "cluster.yaml");

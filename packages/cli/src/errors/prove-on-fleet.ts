@@ -51,23 +51,27 @@ export async function proveOnFleet(options: FleetProofOptions): Promise<FixProof
       { param: hidden ?? "/routing/strategy" },
     );
   if (entry.kind === "answer")
-    throw new OctavoError("invalid_option", "a simulated fleet gives no answers: prove this one on the engine", {
-      param: "cluster",
-    });
+    throw new OctavoError(
+      "invalid_option",
+      "a simulated fleet gives no answers: prove this one on the engine",
+      {
+        param: "cluster",
+      },
+    );
   const replay = (side: keyof typeof sides, pair: number): PreparedReplay => ({
     run: () => {
       const own = seed + pair;
-      const calls = requestsOf(workload, pair, own).map(({ atMs, promptTokens, cachedTokens, outputTokens }) => ({
-        atS: atMs / 1000 / speedup,
-        promptTokens: Math.max(1, promptTokens - cachedTokens),
-        outputTokens: Math.max(1, outputTokens),
-      }));
+      const calls = requestsOf(workload, pair, own).map(
+        ({ atMs, promptTokens, cachedTokens, outputTokens }) => ({
+          atS: atMs / 1000 / speedup,
+          promptTokens: Math.max(1, promptTokens - cachedTokens),
+          outputTokens: Math.max(1, outputTokens),
+        }),
+      );
       const { outcomes, replicaSeconds, endS } = simulateCluster({ ...sides[side], calls, seed: own });
       const times = new Map(outcomes.map((outcome) => [outcome.call, outcome]));
       return Promise.resolve({
-        observations: calls.map((call, index) =>
-          observed(workload.requests[index]!, index, times.get(call)),
-        ),
+        observations: calls.map((call, index) => observed(workload.requests[index]!, index, times.get(call))),
         computeMs: undefined,
         durationMs: endS * 1000,
         replicaSeconds,

@@ -122,7 +122,13 @@ export function simulateCluster(simulation: ClusterSimulation): ClusterOutcome {
       numRefused += 1;
       return;
     }
-    const outcome: CallTimes = { call, firstTokenS: Number.NaN, endS: Number.NaN, longestGapS: 0, lastTokenS: 0 };
+    const outcome: CallTimes = {
+      call,
+      firstTokenS: Number.NaN,
+      endS: Number.NaN,
+      longestGapS: 0,
+      lastTokenS: 0,
+    };
     outcomes.push(outcome);
     numOngoing += 1;
     if (numFree > 0) begin(outcome);

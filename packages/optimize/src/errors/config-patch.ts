@@ -36,8 +36,7 @@ export function patched(config: unknown, set: ConfigPatch["set"]): unknown {
 /** The value at a pointer; undefined where there is none. */
 export function settingAt(config: unknown, pointer: string): unknown {
   return keysOf(pointer).reduce<unknown>(
-    (place, key) =>
-      Array.isArray(place) ? place[Number(key)] : asObject(place)?.[key],
+    (place, key) => (Array.isArray(place) ? place[Number(key)] : asObject(place)?.[key]),
     config,
   );
 }

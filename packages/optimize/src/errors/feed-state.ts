@@ -2,6 +2,7 @@ import { OctavoError } from "@octavo/protocol";
 import { z } from "zod";
 import { type FixProof, fixProofSchema } from "../replay/fix-proof.js";
 import type { FindingCluster } from "./clustering/cluster-findings.js";
+import { type CauseJudgement, judgementSchema } from "./judge-cause.js";
 
 export const feedStatuses = ["new", "escalating", "acknowledged", "fixed", "regressed"] as const;
 export type FeedStatus = (typeof feedStatuses)[number];
@@ -34,6 +35,8 @@ const entrySchema = z.strictObject({
   /** Fewest other attempts that the target had, and the share of all its attempts that it failed. */
   outstanding: z.number().optional(),
   failed_share: z.number().optional(),
+  /** What a judge named as the cause, where nothing that was measured does. */
+  judged: judgementSchema.optional(),
   /** What replays said of the last patch that was tried. */
   proof: fixProofSchema.optional(),
 });
@@ -44,7 +47,7 @@ export type FeedState = z.output<typeof stateSchema>;
 
 export const emptyFeed: FeedState = { version: 1, entries: [] };
 
-/** Traces and quotes that an entry keeps. */
+/** Traces that an entry keeps, with their quotes. */
 const keptExamples = 5;
 
 /** Throws `invalid_option` that names the file. */
@@ -107,11 +110,12 @@ function entryOf(cluster: FindingCluster, old: FeedEntry | undefined, nowMs: num
     replicas: distinct(findings.map(({ replica }) => replica)).toSorted(),
     lost_ms: findings.reduce((sum, { lostMs }) => sum + (lostMs ?? 0), 0),
     quotes: findings
-      .flatMap(({ quotes, traceId }) => quotes.map((quote) => ({ ...quote, trace: traceId })))
-      .slice(0, keptExamples),
+      .slice(0, keptExamples)
+      .flatMap(({ quotes, traceId }) => quotes.map((quote) => ({ ...quote, trace: traceId }))),
     ...(Object.keys(byTenant).length > 0 && { by_tenant: byTenant }),
     ...(batches.length > 0 && { largest_batch: batches.reduce((most, size) => Math.max(most, size), 0) }),
     ...ofGateway(findings),
+    ...(old?.judged !== undefined && { judged: old.judged }),
     ...(old?.proof !== undefined && { proof: old.proof }),
   };
 }
@@ -166,6 +170,11 @@ export function markEntry(state: FeedState, id: string, status: FeedStatus, nowM
 export function recordProof(state: FeedState, id: string, proof: FixProof): FeedState {
   const fixed = { status: "fixed", since: proof.at } as const;
   return changeEntry(state, id, { proof, ...(proof.verdict === "accepted" && fixed) });
+}
+
+/** Keeps what a judge named. Throws as `entryNamed`. */
+export function recordJudgement(state: FeedState, id: string, judged: CauseJudgement): FeedState {
+  return changeEntry(state, id, { judged });
 }
 
 function changeEntry(state: FeedState, id: string, change: Partial<FeedEntry>): FeedState {

@@ -60,3 +60,8 @@ export function isVerified({ quotes }: NewFinding, texts: TraceTexts): boolean {
     quotes.every(({ field, text }) => text !== "" && (texts.get(field)?.includes(text) ?? false))
   );
 }
+
+/** A call's attempt that a target of the gateway failed, worded alike wherever it was read. */
+export function failedAttemptText(target: string, outcome: string): string {
+  return `${target} ended an attempt with ${outcome}`;
+}

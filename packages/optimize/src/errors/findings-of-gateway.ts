@@ -1,5 +1,12 @@
 import { asArray, asObject } from "@octavo/protocol";
-import { type CallFinding, isVerified, type NewFinding, type Quote, withId } from "./finding.js";
+import {
+  type CallFinding,
+  failedAttemptText,
+  isVerified,
+  type NewFinding,
+  type Quote,
+  withId,
+} from "./finding.js";
 import type { FindingLimits } from "./findings-of-span.js";
 
 interface Attempt {
@@ -46,7 +53,8 @@ export function findingsOfGatewayLog(
 function loggedCall(line: unknown): LoggedCall | undefined {
   const fields = asObject(line);
   const atMs = Date.parse(String(fields?.["time"]));
-  if (fields === undefined || Number.isNaN(atMs) || typeof fields["request_id"] !== "string") return undefined;
+  if (fields === undefined || Number.isNaN(atMs) || typeof fields["request_id"] !== "string")
+    return undefined;
   const listed = asArray(fields["attempts"]).map((value, index): Attempt => {
     const { target, outcome, started_ms: started, ended_ms: ended } = asObject(value) ?? {};
     return {
@@ -92,7 +100,7 @@ function findingsOf(call: LoggedCall, firstTokenMs: number, load: TargetLoad): r
     ...shared,
     cause: attempt.outcome,
     target: attempt.target,
-    description: `${attempt.target} ended an attempt with ${attempt.outcome}`,
+    description: failedAttemptText(attempt.target, attempt.outcome),
     quotes: [quote(`attempts[${attempt.index}].target`), quote(`attempts[${attempt.index}].outcome`)],
     outstanding: load.besides(attempt),
     failedShare: load.failedShare(attempt.target),

@@ -30,7 +30,11 @@ export function proposeDeploymentFix(
   });
   const queued = deployment["max_queued_requests"];
   if (cause === "queue_full" && typeof queued === "number" && queued >= 0)
-    return set("/max_queued_requests", Math.max(64, 4 * queued), "calls were refused because too many waited");
+    return set(
+      "/max_queued_requests",
+      Math.max(64, 4 * queued),
+      "calls were refused because too many waited",
+    );
   if (!crowding.has(cause)) return undefined;
   const scaling = asObject(deployment["autoscaling_config"]);
   if (scaling === undefined) {
@@ -47,5 +51,9 @@ export function proposeDeploymentFix(
       Math.floor(delayS / 10),
       `${replicas.length} of ${most} replicas served: more came too late`,
     );
-  return set("/autoscaling_config/max_replicas", 2 * most, "all replicas that are allowed had too much to do");
+  return set(
+    "/autoscaling_config/max_replicas",
+    2 * most,
+    "all replicas that are allowed had too much to do",
+  );
 }

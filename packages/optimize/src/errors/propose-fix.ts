@@ -1,5 +1,6 @@
 import type { ConfigPatch } from "./config-patch.js";
 import type { FeedEntry } from "./feed-state.js";
+import type { JudgedCause } from "./judge-cause.js";
 
 type ServeChange = Omit<ConfigPatch, "of">;
 
@@ -8,7 +9,7 @@ export type ServeSettings = Readonly<Record<string, unknown>>;
 
 /** What of a cluster decides which setting is changed. */
 export type FixEvidence = Pick<FeedEntry, "kind" | "cause"> &
-  Partial<Pick<FeedEntry, "by_tenant" | "largest_batch">>;
+  Partial<Pick<FeedEntry, "by_tenant" | "largest_batch" | "judged">>;
 
 interface Known {
   readonly evidence: FixEvidence;
@@ -133,16 +134,50 @@ const usualAnswers: Proposal = ({ evidence, settings }) => {
       };
 };
 
-/** The change of `octavo serve`'s options to try first; undefined where none answers the cause. */
+/** Takes back the first of these that is not as it is by default. */
+const takenBack =
+  (...names: readonly string[]): Proposal =>
+  ({ settings }) => {
+    const odd = names.find((name) => {
+      const usual = answerSettings.find((one) => one.name === name)?.usual ?? "auto";
+      return settings[name] !== undefined && settings[name] !== usual;
+    });
+    return odd === undefined
+      ? undefined
+      : { set: { [odd]: null }, why: `a judge named what ${odd} decides as the cause` };
+  };
+
+/** What answers causes that a judge names; the prompt, the model and the input are no settings. */
+const judgedProposals: Readonly<Partial<Record<JudgedCause, Proposal>>> = {
+  chat_template: takenBack("chat-template"),
+  tool_parser: takenBack("tool-call-parser"),
+  precision: takenBack("kv-cache-dtype", "dtype", "quantization"),
+  sampling: takenBack("generation-config"),
+  context: (known) => proposals["context_length_exceeded"]?.(known),
+};
+
+/** Whether what was measured, or the error's code, names the cause. */
+export function hasMeasuredCause({ cause }: Pick<FixEvidence, "cause">): boolean {
+  return Object.hasOwn(proposals, cause);
+}
+
+/**
+ * The change of `octavo serve`'s options to try first; undefined where none answers the cause. What was measured comes before what a
+ * judge named, and that before what is usual.
+ */
 export function proposeFix(evidence: FixEvidence, settings: ServeSettings = {}): ConfigPatch | undefined {
-  const proposal = proposals[evidence.cause] ?? (evidence.kind === "answer" ? usualAnswers : undefined);
-  const proposed = proposal?.({
+  const known: Known = {
     evidence,
     settings,
     current: (name, usual) => {
       const value = settings[name];
       return typeof value === "number" && Number.isFinite(value) ? value : usual;
     },
-  });
+  };
+  const judged = evidence.judged?.cause;
+  const proposed = hasMeasuredCause(evidence)
+    ? proposals[evidence.cause]?.(known)
+    : ((judged ? judgedProposals[judged]?.(known) : undefined) ??
+      (evidence.kind === "answer" ? usualAnswers(known) : undefined));
   return proposed && { of: "serve", ...proposed };
 }

@@ -232,6 +232,9 @@ test("gepa's merge takes from each lineage what it changed, and reaches an optim
     assert.ok(joined.length > 0 && joined.every(({ score }) => score === 1), "what each lineage had");
     const others = merged.candidates.filter(({ origin }) => origin !== "merged");
     assert.ok(Math.max(...others.map(({ score }) => score)) <= 0.4);
-    assert.ok(reflected.candidates.every(({ score }) => score <= 0.4), `seed ${seed}: without merging`);
+    assert.ok(
+      reflected.candidates.every(({ score }) => score <= 0.4),
+      `seed ${seed}: without merging`,
+    );
   }
 });

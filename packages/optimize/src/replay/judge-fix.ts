@@ -34,7 +34,7 @@ export interface FixStandard {
   readonly leastImprovement?: number;
   /**
    * Guards may rise by this share (of milliseconds) or a tenth of it (shares of requests). Default 0.25. Milliseconds that are few
-   * beside those that are won do not count either: a tenth of them.
+   * beside those that are won do not count either: this share of them.
    */
   readonly guardMargin?: number;
   /** Of the two-sided intervals. Default 0.99. */
@@ -85,7 +85,7 @@ export function judgeFix(
   if (main.before === 0) return verdict("inconclusive", "the replay does not show the problem");
   const wonMs = main.unit === "ms" ? Math.max(0, main.before - main.after) : 0;
   const marginOf = ({ unit, before }: MeasuredChange): number =>
-    unit === "ms" ? Math.max(guardMargin, (tolerableShare * wonMs) / before) : guardMargin / 10;
+    unit === "ms" ? Math.max(guardMargin, (guardMargin * wonMs) / before) : guardMargin / 10;
   const beyond = others.filter((guard) => guard.change > marginOf(guard));
   const worse = beyond.find((guard) => (guard.interval?.[0] ?? -Infinity) > marginOf(guard));
   if (worse !== undefined) return verdict("rejected", `it makes ${worse.measure} worse`);
@@ -95,21 +95,23 @@ export function judgeFix(
     return verdict("rejected", `${main.measure} does not fall by ${percent(leastImprovement)}`);
   if (high >= 0 || main.change > wanted)
     return verdict("inconclusive", `the replays do not settle whether ${main.measure} falls`);
-  const [unsure] = [...beyond, ...changesOf(guards, guardConfidence).filter((guard) => mayDouble(guard, marginOf(guard)))];
+  const [unsure] = [
+    ...beyond,
+    ...changesOf(guards, guardConfidence).filter((guard) => mayDouble(guard, marginOf(guard))),
+  ];
   if (unsure !== undefined)
     return verdict("inconclusive", `${unsure.measure} may be worse with it; more replays would tell`);
   return verdict("accepted", `${main.measure} falls, and nothing else that was measured gets worse`);
 }
-
-/** Of what is won, what may be lost elsewhere. */
-const tolerableShare = 0.1;
 
 /** Of the interval by which a guard is shown not to double, or a share not to rise by ten points. */
 const guardConfidence = 0.9;
 
 function mayDouble({ unit, change, interval }: MeasuredChange, margin: number): boolean {
   // a share that did not rise in any pair has an interval as wide as one replay's requests make it
-  return unit === "ms" ? (interval?.[1] ?? Infinity) > Math.max(1, margin) : change > 0 && (interval?.[1] ?? 1) > 0.1;
+  return unit === "ms"
+    ? (interval?.[1] ?? Infinity) > Math.max(1, margin)
+    : change > 0 && (interval?.[1] ?? 1) > 0.1;
 }
 
 /** Undefined where some pair has no request with the measure on both sides. */

@@ -40,9 +40,7 @@ export async function clusterFindings(
   findings: readonly CallFinding[],
   { embed, epsilon = 0.75, maxWordings = 3000 }: ClusterOptions = {},
 ): Promise<readonly FindingCluster[]> {
-  const parts = groupBy(findings, ({ kind, cause, target }) =>
-    JSON.stringify([kind, cause, target]),
-  );
+  const parts = groupBy(findings, ({ kind, cause, target }) => JSON.stringify([kind, cause, target]));
   const clusters: FindingCluster[] = [];
   for (const key of [...parts.keys()].toSorted()) {
     const byWording = groupBy(parts.get(key)!, ({ description }) => templateOf(description));
