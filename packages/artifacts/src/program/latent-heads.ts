@@ -34,8 +34,8 @@ export function latentHeads(builder: ProgramBuilder, name: string, latent: Laten
   const readRows = rowReader(whole);
   const heads = Array.from({ length: numHeads }, (_, head) => head * rows);
   return {
-    keys: heads.map((first) => planOf(part(whole, first, plainDim, readRows, true))),
-    values: heads.map((first) => planOf(part(whole, first + plainDim, valueDim, readRows, false))),
+    keys: heads.map((first) => planOf(rowsOf(whole, first, plainDim, readRows, true))),
+    values: heads.map((first) => planOf(rowsOf(whole, first + plainDim, valueDim, readRows, false))),
   };
 }
 
@@ -63,7 +63,7 @@ function rowReader(whole: TensorInfo): RowReader {
 }
 
 /** Rows [first, first + count) as a matrix, or its transposed. */
-function part(
+function rowsOf(
   { recipe, activations: _activations, loadedBytes: _loadedBytes, ...whole }: TensorInfo,
   first: number,
   count: number,

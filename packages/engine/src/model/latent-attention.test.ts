@@ -38,7 +38,11 @@ const magnitudes = Array.from({ length: 127 }, (_, code) =>
 );
 
 /** Each tile of rows and columns over a scale of its own. */
-function float8(values: Float32Array, [rows, cols]: readonly [number, number], tile: readonly [number, number]) {
+function float8(
+  values: Float32Array,
+  [rows, cols]: readonly [number, number],
+  tile: readonly [number, number],
+) {
   const tilesAcross = Math.ceil(cols / tile[1]);
   const scales = new Float32Array(Math.ceil(rows / tile[0]) * tilesAcross);
   const tileOf = (at: number): number =>
@@ -71,8 +75,11 @@ async function logitsOf(path: string): Promise<readonly Float32Array[]> {
 describe("latent attention", () => {
   test("FP8 in tiles gives the bits of the values that it stands for", async () => {
     const tile = [32, 24] as const;
-    const each = (tensors: Map<string, EditableTensor>, store: (name: string, of: ReturnType<typeof float8>) => void) => {
-      for (const [name, tensor] of [...tensors]) {
+    const each = (
+      tensors: Map<string, EditableTensor>,
+      store: (name: string, of: ReturnType<typeof float8>) => void,
+    ) => {
+      for (const [name, tensor] of tensors) {
         if (!isSplit(name)) continue;
         const [rows = 0, cols = 0] = tensor.shape;
         store(name, float8(floatsOf(tensor), [rows, cols], tile));
@@ -118,7 +125,10 @@ describe("latent attention", () => {
   test("the cache keeps one row of latent and rotated key a layer", async () => {
     const { config } = await openCheckpoint(fixtureCheckpoint("deepseek-v3"));
     const layers = kvLayersOf(planModel(config).ops);
-    assert.deepEqual(layers, Array.from({ length: 3 }, () => ({ numKvHeads: 1, headDim: 40, isLatent: true })));
+    assert.deepEqual(
+      layers,
+      Array.from({ length: 3 }, () => ({ numKvHeads: 1, headDim: 40, isLatent: true })),
+    );
     assert.equal(kvTokenBytes(layers, "bf16"), 3 * 40 * 2);
     using backend = createCpuBackend({ numThreads: 1 });
     using cache = backend.createKvCache({ layers, numBlocks: 5, blockSize: 16, dtype: "bf16" });
@@ -127,7 +137,7 @@ describe("latent attention", () => {
 
   test("layers that predict further tokens are left out, which a line says", async () => {
     const path = changed("mtp", (tensors) => {
-      for (const [name, tensor] of [...tensors]) {
+      for (const [name, tensor] of tensors) {
         if (name.startsWith("model.layers.2.")) tensors.set(name.replace(".2.", ".3."), tensor);
       }
       tensors.set("model.layers.3.eh_proj.weight", { dtype: "F32", shape: [1], data: Buffer.alloc(4) });
@@ -137,7 +147,10 @@ describe("latent attention", () => {
     const lines = describeUnused(unusedTensors, config);
     assert.equal(lines.length, 1);
     assert.match(lines[0] ?? "", /^\d+ tensors of layers that predict further tokens/);
-    assert.match(describeUnused(["visual.a", ...unusedTensors], config)[1] ?? "", /not used by DeepseekV3ForCausalLM: visual\.a/);
+    assert.match(
+      describeUnused(["visual.a", ...unusedTensors], config)[1] ?? "",
+      /not used by DeepseekV3ForCausalLM: visual\.a/,
+    );
     assert.deepEqual(await logitsOf(path), await logitsOf(fixtureCheckpoint("deepseek-v3")));
   });
 });

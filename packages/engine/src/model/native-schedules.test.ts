@@ -57,9 +57,11 @@ scheduleProperties(
   () => openNativeModel(fixtureGguf("lfm2moe-f16"), "bf16"),
   options,
 );
-scheduleProperties("latent attention", () => openNativeModel(fixtureCheckpoint("deepseek-v3"), "f32"), {
-  numRuns: 2 * options.numRuns,
-});
+scheduleProperties(
+  "latent attention",
+  () => openNativeModel(fixtureCheckpoint("deepseek-v3"), "f32"),
+  options,
+);
 scheduleProperties(
   "latent attention over bytes",
   () => openNativeModel(fixtureCheckpoint("glm4-moe-lite"), "int8"),

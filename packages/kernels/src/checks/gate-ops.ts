@@ -50,20 +50,6 @@ export function checkHeadLinear(op: Extract<Op, { op: "head_linear" }>, check: O
   check.apart("in", input, "out", out);
 }
 
-/** Columns that an attention op gives for each head. */
-export function valueDimOf(
-  { v, valueDim, headDim }: Extract<Op, { op: "attention" }>,
-  check: OpChecker,
-): number {
-  if (v !== undefined) {
-    if (valueDim !== undefined) check.fail("has values of their own, which are as wide as keys");
-    return headDim;
-  }
-  if (valueDim === undefined || !Number.isInteger(valueDim) || valueDim < 1 || valueDim > headDim)
-    check.fail(`takes ${valueDim} of ${headDim} columns of a key as its value`);
-  return valueDim;
-}
-
 export function checkSplit(op: Extract<Op, { op: "split" }>, check: OpChecker): void {
   const input = check.read("in", op.in);
   const { width } = input;

@@ -1,13 +1,12 @@
+import { checkAttention } from "./attention.js";
 import { checkExpert, checkRouting } from "./experts.js";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { BufferRef, KvLayerShape, Matrix, Op, ProgramSpec } from "../backend.js";
-import { isSameKvLayer, kvLayerOf } from "../kv-bytes.js";
 import { stateWidths } from "../state-widths.js";
 import {
   checkGate,
   checkHeadLinear,
   checkSplit,
-  valueDimOf,
   type OpChecker,
   activations,
   plainActivations,
@@ -131,7 +130,8 @@ class ProgramChecker {
       case "rope":
         return this.#checkRope(op);
       case "attention":
-        return this.#checkAttention(op);
+        this.#needsTokens();
+        return checkAttention(op, this.#kvLayers, this.#checker);
       case "gated_activation": {
         const input = this.#read("in", op.in);
         if (!activations.includes(op.activation)) this.#fail(`knows no activation ${op.activation}`);
@@ -266,46 +266,6 @@ class ProgramChecker {
     if (op.rope.layout !== "neox" && op.rope.layout !== "interleaved") {
       this.#fail(`knows no layout ${String(op.rope.layout)}`);
     }
-  }
-
-  #checkAttention(op: Extract<Op, { op: "attention" }>): void {
-    this.#needsTokens();
-    const { numHeads, numKvHeads, headDim, layer } = op;
-    this.#positive("numHeads", numHeads);
-    this.#positive("numKvHeads", numKvHeads);
-    if (numHeads % numKvHeads !== 0)
-      this.#fail(`has ${numHeads} heads over ${numKvHeads} kv heads, which must divide them`);
-    this.#positive("headDim", headDim);
-    if (headDim % 2 !== 0 || headDim > 1024)
-      this.#fail(`has headDim ${headDim}; it must be even, up to 1024`);
-    if (!Number.isInteger(layer) || layer < 0 || layer >= 2 ** 16) this.#fail(`has layer ${layer}`);
-    if (!Number.isFinite(op.scale)) this.#fail(`has scale ${op.scale}`);
-    if (op.slidingWindow !== undefined) this.#positive("slidingWindow", op.slidingWindow);
-    if (op.lookAhead !== undefined && !(Number.isSafeInteger(op.lookAhead) && op.lookAhead >= 0))
-      this.#fail(`looks ${op.lookAhead} tokens ahead`);
-    if (op.softCap !== undefined) this.#above("softCap", op.softCap);
-    if (op.sinks !== undefined) this.#equal("the number of sinks", op.sinks.length, "the heads", numHeads);
-    const q = this.#read("q", op.q);
-    this.#equal("the width of q", q.width, "the heads' columns", numHeads * headDim);
-    this.#equal("the width of k", this.#read("k", op.k).width, "the kv heads' columns", numKvHeads * headDim);
-    if (op.v !== undefined)
-      this.#equal(
-        "the width of v",
-        this.#read("v", op.v).width,
-        "the kv heads' columns",
-        numKvHeads * headDim,
-      );
-    const out = this.#write("out", op.out);
-    this.#equal(
-      "the width of out",
-      out.width,
-      "the heads' columns",
-      numHeads * valueDimOf(op, this.#checker),
-    );
-    const [known, own] = [this.#kvLayers[layer], kvLayerOf(op)];
-    if (known !== undefined && !isSameKvLayer(known, own))
-      this.#fail(`differs from another op with layer ${layer} of the KV cache in kv heads or head size`);
-    this.#kvLayers[layer] = own;
   }
 
   #checkExperts(op: Extract<Op, { op: "experts" }>): void {

@@ -254,7 +254,7 @@ export function attentionConformance(open: () => Backend, hasFewSteps = false): 
     for (const [index, [name, shape]] of shapes.entries()) {
       if (hasFewSteps && index % 3 !== 0) continue;
       const lengths = shape.lengths.map((length) => (hasFewSteps ? Math.min(length, fewPositions) : length));
-      test(name, () => checkAttention(open, { ...shape, lengths }, index));
+      test(name, () => compareAttention(open, { ...shape, lengths }, index));
     }
   });
 }
@@ -262,7 +262,11 @@ export function attentionConformance(open: () => Backend, hasFewSteps = false): 
 /** Caches in bf16 and int8 allow bf16 queries and softmax numerators: 2^-9 of each, of values that partly cancel. */
 const tolerances: Readonly<Record<KvDtype, number>> = { f32: 1e-5, f16: 1e-5, bf16: 2e-2, int8: 2e-2 };
 
-export async function checkAttention(open: () => Backend, shape: AttentionCase, seed: number): Promise<void> {
+export async function compareAttention(
+  open: () => Backend,
+  shape: AttentionCase,
+  seed: number,
+): Promise<void> {
   using backend = open();
   const random = new SeededRandom(seed);
   const { numHeads, numKvHeads, headDim, lengths, blockSize } = shape;
