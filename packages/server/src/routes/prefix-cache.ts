@@ -84,8 +84,11 @@ async function handleWarmPrefixes(
         requestId: `${context.octavoId}-${index}`,
         promptTokens,
         params,
-        account: { tenant: clusterTenant, ...(cache_scope != null && { cacheScope: cache_scope }) },
-        ...(cache_salt != null && { cacheSalt: cache_salt }),
+        account: {
+          tenant: clusterTenant,
+          ...(typeof cache_scope === "string" && { cacheScope: cache_scope }),
+        },
+        ...(typeof cache_salt === "string" && { cacheSalt: cache_salt }),
       },
       signal,
     );
