@@ -159,7 +159,7 @@ ${fields}`,
     const [old] = (await state()).replicas;
     const { text } = await askOf(undefined, "acme");
     for (let times = 0; times < 2; times += 1) assert.ok((await askOf(undefined, "acme")).cached > 64);
-    await reload(`    num_replicas: 2\n${engine}`);
+    await reload(`    num_replicas: 2\n    prefix_warm_up_timeout_s: 60\n${engine}`);
     await settled(2, () => true);
     const fresh = (await state()).replicas.find(({ id }) => id !== old?.id)?.id;
     assert.deepEqual(await askOf(fresh, "bravo"), { text, cached: 0 });
