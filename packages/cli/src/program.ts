@@ -26,6 +26,10 @@ export const commandTree: CommandGroup = {
   summary: "LLM serving for TypeScript that proves what it serves",
   commands: {
     serve: leaf("serve a model over an OpenAI-compatible API", () => import("./commands/serve.js")),
+    stage: leaf(
+      "compute a part of a model's layers for a server on another host",
+      () => import("./commands/stage.js"),
+    ),
     chat: leaf("talk to a model, or to a server, in the terminal", () => import("./commands/chat.js")),
     run: leaf("ask a model once and print its answer", () => import("./commands/run.js")),
     pull: leaf("download a model into the cache", async () => ({

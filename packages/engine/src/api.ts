@@ -8,9 +8,11 @@ import type { Pooling } from "@octavo/artifacts/program/model-config";
 import type { LoadedAdapter } from "./adapters/adapter.js";
 import type { FaultControl, FaultKind, RequestFaults } from "./faults/fault.js";
 import type { Account } from "./scheduler/account.js";
+import type { HotPrefix } from "./kv-cache/prefix-heat.js";
 import type { SamplingParams } from "./sampling/sampling-params.js";
 import type { Grammar, GrammarSpec } from "@octavo/text/structured/grammar";
 
+export type { HotPrefix };
 export type { GapSummary, ServingRecord } from "./evidence/serving-record.js";
 
 /**
@@ -321,6 +323,8 @@ export interface Engine extends AsyncDisposable {
    */
   drain(deadlineMs: number): Promise<void>;
   resetPrefixCache(): boolean;
+  /** Prefixes that requests found in the cache, the hottest first, as many as `maxTokens` hold; none of adapters. */
+  hotPrefixes(maxTokens: number): readonly HotPrefix[];
   /** The failure that stopped the engine, if any. */
   readonly failure: OctavoError | undefined;
 }

@@ -41,6 +41,7 @@ it("exports these values and no others", () => {
     "priceTable",
     "queueDepthHeader",
     "replicaHeader",
+    "replicaKeyHeader",
     "requestLimits",
     "rerankRequest",
     "responsesRequest",
@@ -55,6 +56,7 @@ it("exports these values and no others", () => {
     "unknownFields",
     "unloadLoraRequest",
     "usageInfo",
+    "warmPrefixesRequest",
     "warningsHeader",
     "wireSchema",
   ]);

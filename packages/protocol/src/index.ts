@@ -3,6 +3,7 @@ export {
   errorCodeHeader,
   queueDepthHeader,
   replicaHeader,
+  replicaKeyHeader,
   toErrorBody,
   warningsHeader,
   type ErrorBody,
@@ -30,6 +31,7 @@ export type {
   ServingRecordInfo,
   Spread,
 } from "./serving-record.js";
+export { warmPrefixesRequest, type CachedPrefixInfo, type WarmPrefixesRequest } from "./prefix-cache.js";
 export { maxTokenId, requestLimits } from "./fields.js";
 export type { PromptInput } from "./prompt-input.js";
 export {

@@ -23,6 +23,7 @@ const ownFlags: ReadonlySet<string> = new Set([
   "host",
   "port",
   "replica_id",
+  "replica_key",
   "threads",
   "served_model_name",
   "drain_timeout",

@@ -84,7 +84,9 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
       hasOwnMemory: backend.info.hasOwnMemory === true,
     });
     const pipeline =
-      options.pipelineParallelSize === 1 ? undefined : await import("./open-earlier-stages.js");
+      options.pipelineParallelSize === 1 && options.pipelineStageAddresses.length === 0
+        ? undefined
+        : await import("./open-earlier-stages.js");
     const stages = await pipeline?.openEarlierStages(backend, checkpoint, sizes, options);
     if (stages !== undefined) owned.unshift(stages);
     const { loaded, tokenizer, templates, createEngine } = await loadContents(

@@ -8,6 +8,8 @@ export interface LauncherOptions {
   readonly command: readonly string[];
   /** What starts a process that has read its modules and waits on standard input for a line: its arguments, as a JSON array. */
   readonly standby?: readonly string[] | undefined;
+  /** What replicas need beside this process's. */
+  readonly environment: Readonly<Record<string, string>>;
 }
 
 /** A standby process that ended by itself is not started again sooner. */
@@ -73,7 +75,8 @@ export class Launcher {
       ...(isInstalled("setpriv") ? ["setpriv", "--pdeathsig", "TERM"] : []),
       ...command,
     ];
-    return spawn(file, args, { stdio: [stdin, "pipe", "pipe"] });
+    const env = { ...process.env, ...this.#options.environment };
+    return spawn(file, args, { stdio: [stdin, "pipe", "pipe"], env });
   }
 }
 

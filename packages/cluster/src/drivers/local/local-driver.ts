@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { totalmem } from "node:os";
 import type { LocalDriverConfig } from "../../config/deployment-schema.js";
@@ -36,6 +37,8 @@ interface Deployment {
 /** Replicas as child processes of this one, each pinned to its cores. */
 export class LocalDriver implements ReplicaDriver {
   readonly kind = "local";
+  /** In the environment of replicas: other users can read command lines. */
+  readonly replicaKey = randomBytes(32).toString("base64url");
   readonly #options: LocalDriverOptions;
   readonly #log: ReplicaLog;
   readonly #cores: CoreSet;
@@ -49,7 +52,8 @@ export class LocalDriver implements ReplicaDriver {
     this.#log = new ReplicaLog(options.config.log);
     const { command, standby, config } = options;
     const { cores } = config;
-    this.#launcher = new Launcher({ command, standby });
+    const environment = { OCTAVO_REPLICA_KEY: this.replicaKey };
+    this.#launcher = new Launcher({ command, standby, environment });
     this.#cores = new CoreSet(cores === undefined ? ownCores() : parseCores(cores));
   }
 
