@@ -114,4 +114,3 @@ export const rolloutSchema = z
   });
 
 export type RolloutConfig = z.output<typeof rolloutSchema>;
-export type RolloutStageConfig = RolloutConfig["stages"][number];
