@@ -48,6 +48,7 @@ it("exports these values and no others", () => {
     "scoredPair",
     "sseDone",
     "structuralTag",
+    "systemProblem",
     "toErrorBody",
     "toMessagesErrorBody",
     "tokenizeRequest",
