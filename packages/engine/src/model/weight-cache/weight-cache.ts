@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { readdir, rename, stat, statfs, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { systemProblem } from "@octavo/protocol";
+import { systemProblem } from "@octavo/protocol/errors";
 import { makeFolder } from "@octavo/protocol/make-folder";
 import type { Backend, MappedFile, Matrix, PackedForm, PackedWeights } from "@octavo/kernels";
 import type { MatrixPlan } from "@octavo/artifacts/program/model-plan";
