@@ -207,8 +207,7 @@ export const foreignCommands: Readonly<Record<string, string>> = {
 export async function createProgram(args: readonly string[]): Promise<OctavoCommand> {
   const program = new OctavoCommand("octavo")
     .description(commandTree.summary)
-    .version(version(), "-V, --version")
-    .showHelpAfterError("(--help lists the flags)");
+    .version(version(), "-V, --version");
   const words = args.filter((arg) => arg !== "help");
   const meant = foreignCommands[words[0] ?? ""];
   if (meant !== undefined)

@@ -110,6 +110,29 @@ export class OctavoError extends Error {
   }
 }
 
+const systemProblems: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such file or folder",
+  EACCES: "permission denied",
+  EPERM: "permission denied",
+  EISDIR: "it is a folder",
+  ENOTDIR: "a part of its path is a file",
+  ENOSPC: "the disk is full",
+  EDQUOT: "the disk quota is used up",
+  EROFS: "the file system is read-only",
+  ENAMETOOLONG: "the name is too long",
+  ELOOP: "its links lead in a circle",
+  EMFILE: "too many files are open",
+  EADDRINUSE: "the port is in use",
+  EADDRNOTAVAIL: "this machine has no such address",
+};
+
+/** Why a file could not be used, or an address not be listened on, in words that leave its name to the caller; other errors' own message. */
+export function systemProblem(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return String(thrown);
+  const known = "code" in thrown && typeof thrown.code === "string" ? systemProblems[thrown.code] : undefined;
+  return known ?? thrown.message;
+}
+
 /** The known name that was probably meant; undefined if none is near. */
 export function nearestName(written: string, known: readonly string[]): string | undefined {
   const nearest = known

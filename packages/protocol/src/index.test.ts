@@ -49,6 +49,7 @@ it("exports these values and no others", () => {
     "scoredPair",
     "sseDone",
     "structuralTag",
+    "systemProblem",
     "toErrorBody",
     "toMessagesErrorBody",
     "tokenizeRequest",

@@ -1,4 +1,4 @@
-export { errorCodes, OctavoError, type ErrorCode, type OctavoErrorOptions } from "./errors.js";
+export { errorCodes, OctavoError, systemProblem, type ErrorCode, type OctavoErrorOptions } from "./errors.js";
 export {
   errorCodeHeader,
   queueDepthHeader,

@@ -99,6 +99,7 @@ const byArchitecture: ReadonlyMap<string, ModelFamily> = new Map(
   modelFamilies.map((family) => [family.architecture, family]),
 );
 
+/** Names of the architectures that can be served, as `architectures` in config.json has them. */
 export const supportedArchitectures: readonly string[] = [...byArchitecture.keys()];
 
 /** @throws OctavoError `artifact_unsupported` for an unknown architecture */

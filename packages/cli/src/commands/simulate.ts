@@ -1,4 +1,4 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import {
   autoscalingSchema,
   clusterCosts,
@@ -14,9 +14,10 @@ import {
   type SimulatedCall,
 } from "@octavo/cluster";
 import { type TraceFormat, traceRows } from "@octavo/loadtest";
-import { OctavoError } from "@octavo/protocol/errors";
+import { OctavoError, systemProblem } from "@octavo/protocol/errors";
 import { inGroup, option } from "@octavo/protocol/options";
 import { defineCommand } from "../command.js";
+import { checkOutputs, writeTextOf } from "../output/files.js";
 import { readDeployment } from "./cluster.js";
 
 const rows = {
@@ -86,6 +87,7 @@ type Options = Parameters<(typeof spec)["run"]>[0];
 const spec = defineCommand({
   options: rows,
   async run(options) {
+    checkOutputs({ json: options.json, "write-costs": options.writeCosts });
     const costs = await costsOf(options);
     const calls = await callsOf(options);
     const simulation: ClusterSimulation = {
@@ -128,7 +130,8 @@ const spec = defineCommand({
     ];
     for (const [name = "", value = ""] of lines) process.stdout.write(`${name.padEnd(18)}${value}\n`);
     if (options.json !== undefined)
-      await writeFile(
+      await writeTextOf(
+        "json",
         options.json,
         `${JSON.stringify({ costs, report, dollars, targets: outcome.targets, knee }, null, 2)}\n`,
       );
@@ -142,7 +145,8 @@ async function costsOf({ costs, measure, model, writeCosts }: Options): Promise<
     throw new OctavoError("invalid_option", "give --costs FILE or --measure URL", { param: "costs" });
   if (measure !== undefined) {
     const measured = await measureCosts(measure.replace(/\/v1\/?$|\/$/, ""), model);
-    if (writeCosts !== undefined) await writeFile(writeCosts, `${JSON.stringify(measured, null, 2)}\n`);
+    if (writeCosts !== undefined)
+      await writeTextOf("write-costs", writeCosts, `${JSON.stringify(measured, null, 2)}\n`);
     return measured;
   }
   return readCosts(costs ?? "");
@@ -222,6 +226,6 @@ async function deploymentOf(
 
 async function readText(path: string, param: string): Promise<string> {
   return readFile(path, "utf8").catch((cause: unknown) => {
-    throw new OctavoError("artifact_not_found", `${path}: ${(cause as Error).message}`, { param, cause });
+    throw new OctavoError("artifact_not_found", `${path}: ${systemProblem(cause)}`, { param, cause });
   });
 }

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import type { GatewayConfig } from "@octavo/gateway";
 import { type ConfigSource, problemOf, readGatewayConfig, withEnvironment } from "@octavo/gateway/parts";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError, systemProblem } from "@octavo/protocol";
 import { YamlSource } from "@octavo/protocol/yaml";
 import { type ClusterSections, clusterSchema, type DeploymentConfig } from "./deployment-schema.js";
 
@@ -37,7 +37,7 @@ export async function readClusterFile(
   flags: ReadonlyMap<string, ServeFlag>,
 ): Promise<ClusterConfig> {
   const text = await readFile(path, "utf8").catch((cause: unknown) => {
-    throw new OctavoError("artifact_not_found", `${path}: ${(cause as Error).message}`, {
+    throw new OctavoError("artifact_not_found", `${path}: ${systemProblem(cause)}`, {
       param: "config",
       cause,
     });

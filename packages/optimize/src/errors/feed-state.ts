@@ -4,6 +4,7 @@ import { type FixProof, fixProofSchema } from "../replay/fix-proof.js";
 import type { FindingCluster } from "./clustering/cluster-findings.js";
 import { type CauseJudgement, judgementSchema } from "./judge-cause.js";
 
+/** What an entry of the error feed can be. */
 export const feedStatuses = ["new", "escalating", "acknowledged", "fixed", "regressed"] as const;
 export type FeedStatus = (typeof feedStatuses)[number];
 
@@ -45,6 +46,7 @@ const stateSchema = z.strictObject({ version: z.literal(1), entries: z.array(ent
 export type FeedEntry = z.output<typeof entrySchema>;
 export type FeedState = z.output<typeof stateSchema>;
 
+/** A feed that has seen nothing. */
 export const emptyFeed: FeedState = { version: 1, entries: [] };
 
 /** Traces that an entry keeps, with their quotes. */

@@ -63,6 +63,7 @@ export interface ClusterMeasures {
   readonly reported: readonly ReplayMeasure[];
 }
 
+/** What a replay measures to prove a fix of a cluster: its own finding first, then what must not become worse. */
 export function measuresOf(
   { kind, cause, quotes }: MeasuredCluster,
   evaluators: readonly string[],

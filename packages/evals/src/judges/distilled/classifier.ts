@@ -123,6 +123,7 @@ export class ClassifierModel {
   }
 }
 
+/** Single-precision values as base64, as files of classifiers hold them. */
 export function packFloats(values: ArrayLike<number>): string {
   const buffer = Buffer.alloc(values.length * 4);
   for (let index = 0; index < values.length; index += 1) buffer.writeFloatLE(values[index]!, index * 4);
