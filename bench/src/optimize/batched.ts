@@ -90,7 +90,7 @@ async function measured(
   let tokens = { computed: 0, output: 0 };
   const target = functionTarget("octavo-mini", async ({ messages }) => {
     const { text, usage } = await llm.chat(messages as never, { temperature: 0, ...limits });
-    const { promptTokens, cachedTokens = 0, completionTokens } = usage;
+    const { promptTokens, cachedTokens, completionTokens } = usage;
     tokens = {
       computed: tokens.computed + promptTokens - cachedTokens,
       output: tokens.output + completionTokens,
