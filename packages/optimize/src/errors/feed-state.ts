@@ -2,7 +2,7 @@ import { OctavoError } from "@octavo/protocol";
 import { z } from "zod";
 import { type FixProof, fixProofSchema } from "../replay/fix-proof.js";
 import type { FindingCluster } from "./clustering/cluster-findings.js";
-import { type CauseJudgement, judgementSchema } from "./judge-cause.js";
+import { type CauseJudgement, judgementSchema } from "./judged-causes.js";
 
 export const feedStatuses = ["new", "escalating", "acknowledged", "fixed", "regressed"] as const;
 export type FeedStatus = (typeof feedStatuses)[number];

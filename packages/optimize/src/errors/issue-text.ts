@@ -1,5 +1,5 @@
 import type { FeedEntry } from "./feed-state.js";
-import { judgedCauses } from "./judge-cause.js";
+import { judgedCauses } from "./judged-causes.js";
 import type { FixProof } from "../replay/fix-proof.js";
 import { type ConfigPatch, patchedFiles, renderPatch } from "./config-patch.js";
 
