@@ -37,7 +37,7 @@ const done =
 const judged: JudgedPlant[] = [];
 const planted = misconfigurations.filter(({ name }) => flags.only.some((part) => name.includes(part)));
 for (const { plant, seed } of flags.seeds.flatMap((one) =>
-  planted.map((plant) => ({ plant, seed: Number(one) })),
+  planted.map((own) => ({ plant: own, seed: Number(one) })),
 )) {
   const known = done.find((line) => line.name === plant.name && line.seed === seed);
   if (known !== undefined) {

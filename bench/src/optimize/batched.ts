@@ -26,7 +26,7 @@ export async function benchBatched(rounds: number): Promise<readonly BenchCase[]
     await measured(llm, { what: "questions on passages", evalCases: groundedCases(), rounds, gains }),
     await measured(llm, {
       what: "answers of 96 tokens",
-      evalCases: listCases(1, "bench", numCases),
+      evalCases: listCases(1, "bench", numCases / 4),
       rounds,
       gains,
       length: 96,
@@ -90,7 +90,7 @@ async function measured(
   let tokens = { computed: 0, output: 0 };
   const target = functionTarget("octavo-mini", async ({ messages }) => {
     const { text, usage } = await llm.chat(messages as never, { temperature: 0, ...limits });
-    const { promptTokens, cachedTokens = 0, completionTokens } = usage;
+    const { promptTokens, cachedTokens, completionTokens } = usage;
     tokens = {
       computed: tokens.computed + promptTokens - cachedTokens,
       output: tokens.output + completionTokens,
@@ -140,7 +140,7 @@ async function measured(
     const [batch, single] = first === 1 ? [other, one] : [one, other];
     ratios.push(single.seconds / batch.seconds);
     cpuRatios.push(single.cpuSeconds / batch.cpuSeconds);
-    rates.push((numCandidates * numCases) / batch.seconds);
+    rates.push((numCandidates * evalCases.length) / batch.seconds);
   }
   const [batch, single] = [await scoredBy(together, 1000), await scoredBy(1, 1000)];
   assert.deepEqual(batch.outputs, single.outputs, "answers are the same in a batch and alone");
@@ -161,7 +161,7 @@ async function measured(
       gainOfOutputTokens: gains.output.alone / gains.output.batched,
       expectedFromThese: spent("alone") / spent("batched"),
       numCandidates,
-      numCases,
+      numCases: evalCases.length,
       concurrency: together,
     },
   };

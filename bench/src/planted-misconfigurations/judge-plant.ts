@@ -59,7 +59,12 @@ export async function judgeMisconfiguration(
   const trials = [];
   for (const [setting, value] of plant.wrong.slice(0, wrong)) {
     const { verdict, reason } = await prove(
-      ...["--pairs", String(wrongPairs), "--looks", "1", "--set", `${setting}=${value}`],
+      "--pairs",
+      String(wrongPairs),
+      "--looks",
+      "1",
+      "--set",
+      `${setting}=${value}`,
     );
     trials.push({ patch: `${setting}=${value}`, verdict, reason });
   }

@@ -79,7 +79,8 @@ export {
 export { findingsOfAlert } from "./errors/findings-of-alert.js";
 export { findingsOfGatewayLog } from "./errors/findings-of-gateway.js";
 export { proposeDeploymentFix } from "./errors/propose-deployment-fix.js";
-export { type CauseJudgement, judgeCause, judgedCauses, needsJudge } from "./errors/judge-cause.js";
+export { judgeCause, needsJudge } from "./errors/judge-cause.js";
+export { type CauseJudgement, judgedCauses } from "./errors/judged-causes.js";
 export { type FixEvidence, hasMeasuredCause, proposeFix, type ServeSettings } from "./errors/propose-fix.js";
 export { proposeGatewayFix } from "./errors/propose-gateway-fix.js";
 export { type FixStandard, judgeFix, type MeasuredChange, type ReplayPair } from "./replay/judge-fix.js";

@@ -194,8 +194,8 @@ test("fallbacks in the gateway's log and alerts become clusters, with patches th
     assert.deepEqual([calls, unverified], [62, 0]);
     assert.deepEqual(
       entries
-        .map(({ kind, cause, target, count, fix }) => [kind, cause, target, count, fix?.set])
-        .toSorted((a, b) => String(a[1]).localeCompare(String(b[1]))),
+        .toSorted((a, b) => a.cause.localeCompare(b.cause))
+        .map(({ kind, cause, target, count, fix }) => [kind, cause, target, count, fix?.set]),
       [
         ["serving", "preemption", undefined, 1, { "kv-cache-memory": 4 * 4 * 2 ** 30 }],
         ["serving", "prefill_burst", undefined, 1, { "max-prefill-step-ms": 50 }],

@@ -57,7 +57,10 @@ test("a judge is asked for what has no measured cause alone, and a server's embe
     ];
     const embed = embedOf({ embeddings: url, embeddingModel: "e", embeddingKeyEnv: undefined });
     const clusters = await clusterFindings(findings, { embed });
-    assert.deepEqual(clusters.map((cluster) => cluster.findings.length).toSorted(), [1, 1, 2]);
+    assert.deepEqual(
+      clusters.map((cluster) => cluster.findings.length).toSorted((a, b) => a - b),
+      [1, 1, 2],
+    );
     const flags = { judge: url, judgeModel: "j", judgeKeyEnv: undefined };
     const state = await withJudgedCauses(updateFeed(emptyFeed, clusters, 2), flags);
     const judged = state.entries.map(({ cause, judged: one }) => `${cause} ${one?.cause}`).toSorted();

@@ -49,9 +49,9 @@ export async function proveOnEngine(options: EngineProofOptions): Promise<FixPro
       await dispose();
       throw thrown;
     }
-    const own = schedule;
+    const sent = schedule;
     return {
-      run: () => replayOn(server.target, own, { evaluators, signal }),
+      run: () => replayOn(server.target, sent, { evaluators, signal }),
       [Symbol.asyncDispose]: dispose,
     };
   };

@@ -60,7 +60,7 @@ function assign(place: unknown, key: string, value: unknown, pointer: string): v
     else place[indexOf(key, pointer)] = value;
     return;
   }
-  const fields = asObject(place) as Record<string, unknown> | undefined;
+  const fields: Record<string, unknown> | undefined = asObject(place);
   if (fields === undefined) throw misplaced(pointer, "leads to nothing that has settings");
   if (value === null) delete fields[key];
   else fields[key] = value;

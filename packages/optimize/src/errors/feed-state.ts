@@ -2,7 +2,7 @@ import { OctavoError } from "@octavo/protocol";
 import { z } from "zod";
 import { type FixProof, fixProofSchema } from "../replay/fix-proof.js";
 import type { FindingCluster } from "./clustering/cluster-findings.js";
-import { type CauseJudgement, judgementSchema } from "./judge-cause.js";
+import { type CauseJudgement, judgementSchema } from "./judged-causes.js";
 
 /** What an entry of the error feed can be. */
 export const feedStatuses = ["new", "escalating", "acknowledged", "fixed", "regressed"] as const;

@@ -46,14 +46,14 @@ function posted(alert: Fields | undefined): Found | undefined {
   const epochMs = Date.parse(String(alert["startsAt"]));
   if (typeof name !== "string" || Number.isNaN(epochMs)) return undefined;
   const texts = textsOf({ ...labels, ...annotations });
-  return found(texts, { name, epochMs, example: texts.get("example_request_id"), quoted: ["summary"] });
+  return foundIn(texts, { name, epochMs, example: texts.get("example_request_id"), quoted: ["summary"] });
 }
 
 function logged(line: Fields | undefined): Found | undefined {
   const alert = asObject(line?.["alert"]);
   if (alert?.["status"] !== "firing" || typeof alert["detector"] !== "string") return undefined;
   const example = asObject(alert["example"])?.["requestId"];
-  return found(textsOf(alert), {
+  return foundIn(textsOf(alert), {
     name: alert["detector"],
     epochMs: Number(alert["startsAtMs"]),
     example: typeof example === "string" ? example : undefined,
@@ -61,7 +61,7 @@ function logged(line: Fields | undefined): Found | undefined {
   });
 }
 
-function found(
+function foundIn(
   texts: ReadonlyMap<string, string>,
   {
     name,

@@ -1,5 +1,5 @@
 import type { FeedEntry } from "./feed-state.js";
-import { judgedCauses } from "./judge-cause.js";
+import { judgedCauses } from "./judged-causes.js";
 import type { FixProof } from "../replay/fix-proof.js";
 import { type ConfigPatch, patchedFiles, renderPatch } from "./config-patch.js";
 
@@ -25,7 +25,7 @@ export function issueText(entry: FeedEntry, patch: ConfigPatch | undefined): str
     ...(lost > 0 ? [`- ${Math.round(lost)} ms were waited for in all`] : []),
     ...(tenants.length > 0 ? [`- tenants: ${tenants.join(", ")}`] : []),
     ...(replicas.length > 0 ? [`- replicas: ${replicas.join(", ")}`] : []),
-    ...(entry.judged?.cause == null
+    ...(entry.judged === undefined || entry.judged.cause === null
       ? []
       : [
           `- judged cause: ${entry.judged.cause} (${judgedCauses[entry.judged.cause]}), for ${entry.judged.votes} of ${entry.judged.traces} traces, by ${entry.judged.judge}`,

@@ -3,7 +3,8 @@ import { test } from "node:test";
 import type { JudgeAnswer, JudgeModel, JudgeQuestion } from "@octavo/evals";
 import { emptyFeed, type FeedEntry, recordJudgement, updateFeed } from "./feed-state.js";
 import { issueText } from "./issue-text.js";
-import { judgeCause, judgedCauses, needsJudge } from "./judge-cause.js";
+import { judgeCause, needsJudge } from "./judge-cause.js";
+import { judgedCauses } from "./judged-causes.js";
 import { hasMeasuredCause, proposeFix } from "./propose-fix.js";
 
 const { signal } = new AbortController();

@@ -1,6 +1,6 @@
 import type { ConfigPatch } from "./config-patch.js";
 import type { FeedEntry } from "./feed-state.js";
-import type { JudgedCause } from "./judge-cause.js";
+import type { JudgedCause } from "./judged-causes.js";
 
 type ServeChange = Omit<ConfigPatch, "of">;
 

@@ -52,7 +52,7 @@ export const fewestPairs = 3;
  *
  * Requests of one replay wait for each other, so the pair of replays is the unit: Student's interval over the pairs, of the log ratio
  * for milliseconds. Shares can be equal in all pairs, which is no certainty: their interval is at least Newcombe's for the requests
- * of one replay.
+ * of all replays.
  */
 export function judgeFix(
   { target, guards, reported }: ClusterMeasures,
@@ -150,9 +150,14 @@ function changeOf(
     each.map((one) => one.after - one.before),
     confidence,
   ).interval ?? [after - before, after - before];
-  const size = pairs[0]!.before.observations.filter(
-    (observation, index) => among(index) && measure.of(observation) !== undefined,
-  ).length;
+  const size = pairs.reduce(
+    (sum, pair) =>
+      sum +
+      pair.before.observations.filter(
+        (observation, index) => among(index) && measure.of(observation) !== undefined,
+      ).length,
+    0,
+  );
   const count = (share: number): { readonly successes: number; readonly trials: number } => ({
     successes: Math.round(share * size),
     trials: size,
