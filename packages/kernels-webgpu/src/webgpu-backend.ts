@@ -10,6 +10,7 @@ import type {
   MatrixSource,
   Program,
   ProgramSpec,
+  Renewal,
   SamplerState,
   SamplerStateSpec,
   StepPlan,
@@ -27,6 +28,7 @@ import { OctavoError } from "@octavo/protocol/errors";
 import { formatBinaryBytes } from "@octavo/protocol/options";
 import { openFile } from "./device/open-file.js";
 import type { Gpu } from "./device/gpu.js";
+import { reopenGpu } from "./device/reopen-gpu.js";
 import {
   type CacheStorage,
   expectHandle,
@@ -53,6 +55,10 @@ import { kvHeadWords } from "./wgsl/kv-cache.js";
 export interface WebGpuBackendOptions {
   /** Joins neighbouring ops in one dispatch. Adapters need their linears' own inputs and are refused then. Default: true. */
   readonly fusion?: boolean;
+  /** Opens the GPU again when it was lost; without it a lost GPU stays lost. */
+  readonly reopen?: (() => Promise<Gpu>) | undefined;
+  /** How long a lost GPU may take to come back. Default: 30,000. */
+  readonly reopenWithinMs?: number;
 }
 
 /** A backend on an opened GPU, which several backends may share. Disposing it leaves the GPU open unless it is owned. */
@@ -60,22 +66,31 @@ export function createWebGpuBackend(
   gpu: Gpu,
   options: WebGpuBackendOptions & { readonly ownsGpu?: boolean } = {},
 ): Backend {
-  return new WebGpuBackend(gpu, options.fusion ?? true, options.ownsGpu ?? false);
+  return new WebGpuBackend(gpu, options);
 }
 
 class WebGpuBackend implements Backend {
   readonly info: BackendInfo;
-  readonly #gpu: Gpu;
+  readonly renewal?: Renewal;
   readonly #fuses: boolean;
-  readonly #ownsGpu: boolean;
-  readonly #programs = new Set<GpuProgramBody>();
+  #gpu: Gpu;
+  #ownsGpu: boolean;
   #running = 0;
   #isOpen = true;
 
-  constructor(gpu: Gpu, fuses: boolean, ownsGpu: boolean) {
+  constructor(
+    gpu: Gpu,
+    {
+      fusion: fuses = true,
+      ownsGpu = false,
+      reopen,
+      reopenWithinMs = 30_000,
+    }: Parameters<typeof createWebGpuBackend>[1] = {},
+  ) {
     this.#gpu = gpu;
     this.#fuses = fuses;
     this.#ownsGpu = ownsGpu;
+    if (reopen !== undefined) this.renewal = this.#renewal(reopen, reopenWithinMs);
     this.info = {
       name: "webgpu",
       instructionSet: gpu.architecture,
@@ -113,6 +128,10 @@ class WebGpuBackend implements Backend {
   createKvCache(spec: KvCacheSpec): KvCache {
     this.#checkOpen();
     const byteLength = checkKvCache(spec);
+    return new GpuKvCache(this, this.#cacheStorage(spec, byteLength), byteLength);
+  }
+
+  #cacheStorage(spec: KvCacheSpec, byteLength: number): CacheStorage {
     const words = spec.numBlocks * spec.blockSize * spec.numKvHeads * kvHeadWords(spec.dtype, spec.headDim);
     const { mostBytes } = this.#gpu;
     if (4 * words > mostBytes) {
@@ -127,7 +146,7 @@ class WebGpuBackend implements Backend {
       Array.from({ length: spec.numLayers }, () =>
         this.#gpu.buffer(4 * words, `A layer's ${what} in the KV cache`),
       );
-    const storage: CacheStorage = {
+    return {
       spec: { ...spec },
       keys: layers("keys"),
       values: layers("values"),
@@ -135,7 +154,6 @@ class WebGpuBackend implements Backend {
         this.#gpu.buffer(4 * width * (spec.states?.numSlots ?? 0), "Recurrent state"),
       ),
     };
-    return new GpuKvCache(this, storage, byteLength);
   }
 
   createSamplerState(spec: SamplerStateSpec): SamplerState {
@@ -146,6 +164,10 @@ class WebGpuBackend implements Backend {
 
   compile(spec: ProgramSpec): Program {
     this.#checkOpen();
+    return new GpuProgram(this, this.#compiled(spec));
+  }
+
+  #compiled(spec: ProgramSpec): GpuProgramBody {
     const checked = checkProgram(spec);
     const memories = new Set<Memory>();
     const matrices = new Map<Matrix, MatrixStorage>();
@@ -165,9 +187,7 @@ class WebGpuBackend implements Backend {
     const matrix = (handle: Matrix): MatrixStorage => matrices.get(handle) ?? missing();
     const vector = (handle: Vector): GPUBuffer => vectors.get(handle) ?? missing();
     const ops = this.#fuses ? fuse(spec, matrix) : spec.ops;
-    const body = new GpuProgramBody(this.#gpu, checked, ops, { matrix, vector }, [...memories]);
-    this.#programs.add(body);
-    return new GpuProgram(this, body);
+    return new GpuProgramBody(this.#gpu, checked, ops, { matrix, vector }, [...memories]);
   }
 
   createAdapter(program: Program, sites: readonly AdapterSite[]): Adapter {
@@ -220,6 +240,32 @@ class WebGpuBackend implements Backend {
       this.#running -= 1;
       this.#closeWhenIdle();
     }
+  }
+
+  #renewal(reopen: () => Promise<Gpu>, withinMs: number): Renewal {
+    return {
+      vacate: (handle) => {
+        if (!(handle instanceof GpuProgram) && !(handle instanceof GpuKvCache))
+          throw new OctavoError("internal_error", "Only programs and caches of this backend are vacated.");
+        handle.vacate();
+      },
+      refillProgram: (program, spec) =>
+        expectHandle(program, GpuProgram<GpuProgramBody>, "program").refill(this.#compiled(spec)),
+      refillCache: (cache) => {
+        const handle = expectHandle(cache, GpuKvCache, "KV cache");
+        handle.refill(this.#cacheStorage(handle.spec, handle.byteLength));
+      },
+      renew: async () => {
+        this.#checkOpen();
+        const gpu = await reopenGpu(reopen, this.#gpu.description, withinMs);
+        if (!this.#isOpen) gpu[Symbol.dispose]();
+        this.#checkOpen();
+        if (this.#ownsGpu) this.#gpu[Symbol.dispose]();
+        this.#gpu = gpu;
+        this.#ownsGpu = true;
+        return gpu.description;
+      },
+    };
   }
 
   /** Steps under way still finish. */

@@ -54,6 +54,9 @@ export class Gpu implements Disposable {
   readonly #kernels = new Map<string, Kernel>();
   readonly #layouts = new Map<string, GPUBindGroupLayout>();
   readonly #staging: GPUBuffer[] = [];
+  /** Bytes of all buffers made so far, and of the last one. */
+  #madeBytes = 0;
+  #lastBytes = 0;
   #failure: OctavoError | undefined;
   #isClosed = false;
 
@@ -78,11 +81,13 @@ export class Gpu implements Disposable {
     this.matrixUnit = matrixUnits && hasHalf ? matrixUnitOf(this.matrixShapes, this.subgroups) : undefined;
     this.nothing = this.buffer(16, "nothing");
     device.addEventListener("uncapturederror", ({ error }) => {
-      this.#failure ??= deviceError(error);
+      this.#failure ??= isMemoryError(error)
+        ? this.#outOfMemory("the KV cache or activations", this.#madeBytes - this.#lastBytes, error.message)
+        : new OctavoError("internal_error", `The GPU refused a command: ${error.message}`);
     });
     void device.lost.then(({ reason, message }) => {
       if (this.#isClosed) return;
-      this.#failure = new OctavoError("engine_failed", `The GPU was lost (${reason}): ${message}`);
+      this.#failure = new OctavoError("device_lost", `The GPU was lost (${reason}): ${message}`);
     });
   }
 
@@ -156,11 +161,14 @@ export class Gpu implements Disposable {
         `${label} takes ${formatBinaryBytes(size)}, but this GPU binds at most ${formatBinaryBytes(this.mostBytes)} at a time.`,
       );
     }
+    this.#madeBytes += size;
+    this.#lastBytes = size;
     return this.device.createBuffer({ size, label, usage: usage.storage | usage.copySrc | usage.copyDst });
   }
 
   /** Makes buffers, and rejects with `out_of_memory` where the GPU has no memory for them. */
   async allocate<T>(label: string, make: () => T): Promise<T> {
+    const before = this.#madeBytes;
     this.device.pushErrorScope("out-of-memory");
     let made: T | OctavoError;
     try {
@@ -170,14 +178,19 @@ export class Gpu implements Disposable {
     }
     const failed = await this.device.popErrorScope();
     if (made instanceof OctavoError) throw made;
-    if (failed !== null) {
-      throw new OctavoError(
-        "out_of_memory",
-        `The GPU has no memory left for ${label}: ${failed.message} Take a smaller model or quantisation, or give the KV cache less with --kv-cache-memory.`,
-      );
-    }
+    if (failed !== null) throw this.#outOfMemory(label, before, failed.message);
     this.check();
     return made;
+  }
+
+  /** WebGPU says no more than that it failed; what had fitted before is the best that is known of the GPU's memory. */
+  #outOfMemory(what: string, fittedBytes: number, message: string): OctavoError {
+    return new OctavoError(
+      "out_of_memory",
+      `The GPU has no memory left for ${what}, after ${formatBinaryBytes(fittedBytes)} that fitted: ${message} ` +
+        "Weights, KV cache and activations must stay within about as much: take a smaller model or quantisation, give the KV cache less " +
+        "with --kv-cache-memory, or end other processes that use this GPU.",
+    );
   }
 
   uniform(words: Uint32Array): GPUBuffer {
@@ -208,7 +221,7 @@ export class Gpu implements Disposable {
       await staging.mapAsync(mapModeRead, 0, Math.ceil(bytes / 8) * 8);
     } catch (error) {
       this.check();
-      throw new OctavoError("engine_failed", "The GPU did not finish the step.", { cause: error });
+      throw new OctavoError("device_lost", "The GPU was lost in a step.", { cause: error });
     }
     const copy = staging.getMappedRange(0, Math.ceil(bytes / 8) * 8).slice(0, bytes);
     staging.unmap();
@@ -236,10 +249,6 @@ export const wantedFeatures: readonly GPUFeatureName[] = [
 ];
 const shownFeatures: ReadonlySet<string> = new Set(wantedFeatures);
 
-function deviceError(error: GPUError): OctavoError {
-  const isMemory = error.constructor.name === "GPUOutOfMemoryError";
-  return new OctavoError(
-    isMemory ? "out_of_memory" : "internal_error",
-    isMemory ? `The GPU has no memory left: ${error.message}` : `The GPU refused a command: ${error.message}`,
-  );
+function isMemoryError(error: GPUError): boolean {
+  return error.constructor.name === "GPUOutOfMemoryError";
 }
