@@ -90,6 +90,8 @@ export interface RunningEngine extends Engine {
   /** Paused: forgets cached prefixes and frees the KV cache, until `refillCaches`. */
   vacateCaches(backend: Vacating): void;
   refillCaches(backend: Vacating): void;
+  /** Has the backend compile all that steps may run, but for a draft model's. */
+  prepare(onProgress?: (done: number, total: number) => void): Promise<void>;
   /** Bytes of the KV cache. */
   readonly cacheBytes: number;
 }

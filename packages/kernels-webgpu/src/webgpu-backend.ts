@@ -11,6 +11,7 @@ import type {
   Program,
   ProgramSpec,
   Renewal,
+  RowResult,
   SamplerState,
   SamplerStateSpec,
   StepPlan,
@@ -44,7 +45,7 @@ import {
 } from "./handles.js";
 import { AdapterBody } from "./program/adapter.js";
 import { fuse } from "./program/fusion.js";
-import { GpuProgramBody } from "./program/gpu-program.js";
+import { type EncodedStep, GpuProgramBody } from "./program/gpu-program.js";
 import { rowAdaptersOf } from "./program/step-buffer.js";
 import { RowFinisher } from "./sampling/finish-rows.js";
 import { TokenHistory } from "./sampling/sampler-state.js";
@@ -55,6 +56,8 @@ import { kvHeadWords } from "./wgsl/kv-cache.js";
 export interface WebGpuBackendOptions {
   /** Joins neighbouring ops in one dispatch. Adapters need their linears' own inputs and are refused then. Default: true. */
   readonly fusion?: boolean;
+  /** Compiles all kernels when a program is prepared, not each when it first runs. Default: false. */
+  readonly compilesAhead?: boolean;
   /** Opens the GPU again when it was lost; without it a lost GPU stays lost. */
   readonly reopen?: (() => Promise<Gpu>) | undefined;
   /** How long a lost GPU may take to come back. Default: 30,000. */
@@ -72,10 +75,13 @@ export function createWebGpuBackend(
 class WebGpuBackend implements Backend {
   readonly info: BackendInfo;
   readonly renewal?: Renewal;
+  readonly prepare?: NonNullable<Backend["prepare"]>;
   readonly #fuses: boolean;
   #gpu: Gpu;
   #ownsGpu: boolean;
   #running = 0;
+  /** Settles once a step has its rows whose logits may have to be read after all, which another step would overwrite. */
+  #undecided: Promise<void> | undefined;
   #isOpen = true;
 
   constructor(
@@ -83,6 +89,7 @@ class WebGpuBackend implements Backend {
     {
       fusion: fuses = true,
       ownsGpu = false,
+      compilesAhead = false,
       reopen,
       reopenWithinMs = 30_000,
     }: Parameters<typeof createWebGpuBackend>[1] = {},
@@ -90,6 +97,12 @@ class WebGpuBackend implements Backend {
     this.#gpu = gpu;
     this.#fuses = fuses;
     this.#ownsGpu = ownsGpu;
+    if (compilesAhead)
+      this.prepare = (program, cache, onProgress) =>
+        this.#program(program).compile(
+          expectHandle(cache, GpuKvCache, "KV cache").contentFor(this),
+          onProgress,
+        );
     if (reopen !== undefined) this.renewal = this.#renewal(reopen, reopenWithinMs);
     this.info = {
       name: "webgpu",
@@ -214,8 +227,10 @@ class WebGpuBackend implements Backend {
     const { checked } = body;
     checkStepPlan(plan, checked, storage.spec);
     this.#gpu.check();
-    const finisher = new RowFinisher(plan, ({ state }) =>
-      state === undefined ? undefined : this.#history(state),
+    const finisher = new RowFinisher(
+      plan,
+      ({ state }) => (state === undefined ? undefined : this.#history(state)),
+      plan.outputs.length <= body.arena.logitRows ? checked.vocabSize : undefined,
     );
     const adapters: AdapterBody[] = [];
     const rowAdapters = rowAdaptersOf(plan, (handle) => {
@@ -227,19 +242,42 @@ class WebGpuBackend implements Backend {
       return found.number;
     });
     const started = performance.now();
-    const { staging, bytes } = body.submit(storage, plan, { rows: rowAdapters, adapters }, finisher.readback);
     this.#running += 1;
     try {
-      const data = await this.#gpu.read(staging, bytes);
-      this.#gpu.check();
-      return {
-        rows: finisher.finish(data, checked.vocabSize, checked.hiddenSize),
-        computeMs: performance.now() - started,
-      };
+      while (this.#undecided !== undefined) await this.#undecided;
+      const step = body.submit(storage, plan, { rows: rowAdapters, adapters }, finisher.readback);
+      const rows = this.#rows(body, step, finisher);
+      if (finisher.readback.candidates.length > 0) {
+        const forget = (): void => {
+          this.#undecided = undefined;
+        };
+        this.#undecided = rows.then(forget, forget);
+      }
+      return { rows: await rows, computeMs: performance.now() - started };
     } finally {
       this.#running -= 1;
       this.#closeWhenIdle();
     }
+  }
+
+  /** A step's rows; logits that candidates did not decide are read in a second trip. */
+  async #rows(
+    body: GpuProgramBody,
+    { staging, bytes }: EncodedStep,
+    finisher: RowFinisher,
+  ): Promise<RowResult[]> {
+    const { vocabSize, hiddenSize } = body.checked;
+    const data = await this.#gpu.read(staging, bytes);
+    this.#gpu.check();
+    const rows = finisher.sampleCandidates(data, vocabSize);
+    const later = new Map<number, Float32Array>();
+    if (rows.length > 0) {
+      const copied = body.submitLogits(rows);
+      const logits = new Float32Array(await this.#gpu.read(copied.staging, copied.bytes));
+      for (const [index, row] of rows.entries())
+        later.set(row, logits.subarray(index * vocabSize, (index + 1) * vocabSize));
+    }
+    return finisher.finish(data, vocabSize, hiddenSize, later);
   }
 
   #renewal(reopen: () => Promise<Gpu>, withinMs: number): Renewal {

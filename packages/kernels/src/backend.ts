@@ -128,6 +128,12 @@ export interface Backend extends Disposable {
    * itself.
    */
   settled?(): Promise<void>;
+  /** Compiles all that steps of the program on the cache may run, so that none waits for it. Absent where nothing is left to compile. */
+  prepare?(
+    program: Program,
+    cache: KvCache,
+    onProgress?: (done: number, total: number) => void,
+  ): Promise<void>;
   /** Runs one step on the backend's own threads. Steps run one at a time in call order. */
   execute(program: Program, cache: KvCache, plan: StepPlan): Promise<StepResult>;
 }

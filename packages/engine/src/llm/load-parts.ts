@@ -128,7 +128,12 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
         options,
       ),
     );
-    await running.settled?.().catch(async (error: unknown) => {
+    const { onProgress } = options;
+    const compiled =
+      onProgress &&
+      ((done: number, total: number) =>
+        onProgress({ phase: "compiling shaders", unit: "shaders", doneBytes: done, totalBytes: total }));
+    await engine.prepare(compiled).catch(async (error: unknown) => {
       await engine[Symbol.asyncDispose]();
       throw error;
     });

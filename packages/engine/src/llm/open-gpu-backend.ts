@@ -50,6 +50,7 @@ async function openAdapter(options: ResolvedLoadOptions, adapter: string): Promi
   }
   return createWebGpuBackend(gpu, {
     fusion: !options.enableLora,
+    compilesAhead: true,
     ownsGpu: true,
     reopen: open,
   });

@@ -18,9 +18,12 @@ const computeStage = 4;
 /** What the tests count. */
 export interface GpuCounters {
   submits: number;
+  pipelines: number;
   dispatches: number;
   uploadedBytes: number;
   readBytes: number;
+  /** Rows of logits read because the most likely tokens did not decide what was sampled. */
+  wholeRows: number;
   encodeMs: number;
 }
 
@@ -48,7 +51,15 @@ export class Gpu implements Disposable {
   readonly matrixShapes: readonly MatrixShape[];
   /** What multiplies f16 matrices, where that was asked for and the device has it. */
   readonly matrixUnit: MatrixUnit | undefined;
-  readonly counters: GpuCounters = { submits: 0, dispatches: 0, uploadedBytes: 0, readBytes: 0, encodeMs: 0 };
+  readonly counters: GpuCounters = {
+    submits: 0,
+    pipelines: 0,
+    dispatches: 0,
+    uploadedBytes: 0,
+    readBytes: 0,
+    wholeRows: 0,
+    encodeMs: 0,
+  };
   /** Bound where a kernel has no use for a binding. */
   readonly nothing: GPUBuffer;
   readonly #kernels = new Map<string, Kernel>();
@@ -106,17 +117,41 @@ export class Gpu implements Disposable {
   kernel(shader: Shader): Kernel {
     let kernel = this.#kernels.get(shader.key);
     if (kernel === undefined) {
-      const layout = this.layout(shader.bindings);
-      const module = this.device.createShaderModule({ code: shader.code(), label: shader.key });
-      const pipeline = this.device.createComputePipeline({
-        label: shader.key,
-        layout: this.device.createPipelineLayout({ bindGroupLayouts: [layout] }),
-        compute: { module, entryPoint: "main" },
-      });
-      kernel = { pipeline, layout };
+      const { layout, descriptor } = this.#pipeline(shader);
+      kernel = { pipeline: this.device.createComputePipeline(descriptor), layout };
       this.#kernels.set(shader.key, kernel);
     }
     return kernel;
+  }
+
+  /** Compiles a kernel beside the event loop, unless it is there. Rejects with `internal_error` where the driver refuses it. */
+  async compile(shader: Shader): Promise<void> {
+    if (this.#kernels.has(shader.key)) return;
+    const { layout, descriptor } = this.#pipeline(shader);
+    try {
+      this.#kernels.set(shader.key, {
+        pipeline: await this.device.createComputePipelineAsync(descriptor),
+        layout,
+      });
+    } catch (cause) {
+      this.check();
+      const { message } = OctavoError.from(cause);
+      throw new OctavoError("internal_error", `The GPU's driver did not compile ${shader.key}: ${message}`, {
+        cause,
+      });
+    }
+  }
+
+  #pipeline(shader: Shader): { layout: GPUBindGroupLayout; descriptor: GPUComputePipelineDescriptor } {
+    this.counters.pipelines += 1;
+    const layout = this.layout(shader.bindings);
+    const module = this.device.createShaderModule({ code: shader.code(), label: shader.key });
+    const descriptor = {
+      label: shader.key,
+      layout: this.device.createPipelineLayout({ bindGroupLayouts: [layout] }),
+      compute: { module, entryPoint: "main" },
+    };
+    return { layout, descriptor };
   }
 
   /** Layout of a kernel's bind group; kernels whose bindings are alike share one. */
