@@ -5,7 +5,6 @@ import { LLM } from "@octavo/engine";
 import { createWebGpuBackend, type Gpu } from "@octavo/kernels-webgpu";
 import { openTestGpu } from "@octavo/kernels-webgpu/testing/software-gpu";
 import { createServer } from "@octavo/server";
-import { pino } from "pino";
 
 const first = await openTestGpu();
 
@@ -44,7 +43,7 @@ describe("a server whose GPU is lost", { skip: typeof first === "string" && firs
       maxModelLen: 64,
       onWarning: (text) => warnings.push(text),
     });
-    const server = createServer({ model: llm, config: { port: 0 }, logger: pino({ level: "silent" }) });
+    const server = createServer({ model: llm, config: { port: 0, logLevel: "silent" } });
     const { url } = await server.listen();
     const requests = [
       { prompt: [1, 2, 3], temperature: 0 },
