@@ -242,6 +242,8 @@ export interface EngineObserver {
   onRefused?(request: RefusedRequest): void;
   /** The backend failed in a step; its requests are retried alone. */
   onStepFailed?(error: OctavoError): void;
+  /** The device was lost and is back, with the weights; requests in flight are computed again. */
+  onDeviceRenewed?(seconds: number): void;
   /** A fault was injected. */
   onFault?(kind: FaultKind): void;
   /** A grammar is compiled: how long its caller waited, and whether it was cached. */

@@ -214,6 +214,12 @@ class StepEngine implements RunningEngine {
     this.#parts.speculation?.refill(backend);
   }
 
+  async prepare(onProgress?: (done: number, total: number) => void): Promise<void> {
+    const { backend, program } = this.#options;
+    await backend.prepare?.(program, this.#parts.cache, onProgress);
+    await backend.settled?.();
+  }
+
   get cacheBytes(): number {
     return this.#parts.cache.byteLength;
   }

@@ -87,10 +87,21 @@ export interface Vacating {
   refillCache(cache: KvCache): void;
 }
 
+/**
+ * A device that may be lost: a step then rejects with `device_lost`, and what lay on the device is gone. Vacate its programs and caches,
+ * free its matrices, renew, then make all of them anew.
+ */
+export interface Renewal extends Vacating {
+  /** Opens the device again. Resolves to its name; rejects with `device_lost` when it does not come back in time. */
+  renew(): Promise<string>;
+}
+
 export interface Backend extends Disposable {
   readonly info: BackendInfo;
   /** Absent where a backend cannot. */
   readonly vacating?: Vacating;
+  /** Absent where there is no device to lose, or no way to open it again. */
+  readonly renewal?: Renewal;
   /** Absent where packing is all there is. */
   readonly packedWeights?: PackedWeights;
   mapFile(path: string): MappedFile;
@@ -123,6 +134,12 @@ export interface Backend extends Disposable {
    * itself.
    */
   settled?(): Promise<void>;
+  /** Compiles all that steps of the program on the cache may run, so that none waits for it. Absent where nothing is left to compile. */
+  prepare?(
+    program: Program,
+    cache: KvCache,
+    onProgress?: (done: number, total: number) => void,
+  ): Promise<void>;
   /** Runs one step on the backend's own threads. Steps run one at a time in call order. */
   execute(program: Program, cache: KvCache, plan: StepPlan): Promise<StepResult>;
 }

@@ -28,6 +28,7 @@ export const errorCodes = {
   deadline_exceeded: { status: 504, type: "GatewayTimeoutError", retryable: true },
   output_invalid: { status: 502, type: "BadGatewayError", retryable: true },
   engine_failed: { status: 503, type: "ServiceUnavailableError", retryable: true },
+  device_lost: { status: 503, type: "ServiceUnavailableError", retryable: true },
   // artifacts and the machine; met at start-up more often than over HTTP
   artifact_not_found: { status: 404, type: "NotFoundError", retryable: false },
   artifact_invalid: { status: 400, type: "BadRequestError", retryable: false },

@@ -3,7 +3,7 @@
  * none comes.
  */
 import { LLM } from "@octavo/engine";
-import { embeddedModelFolder } from "../embedded-model.js";
+import { embeddedModelFolder } from "@octavo/artifacts/hub/local-model";
 import { createProgram } from "../program.js";
 
 const told = firstLine();

@@ -4,7 +4,7 @@ import { OctavoError } from "@octavo/protocol/errors";
 import { pickOptions } from "@octavo/protocol/options";
 import type { Engine } from "../api.js";
 import type { createEngine } from "../create-engine.js";
-import type { EngineOptions } from "../engine-options.js";
+import type { EngineOptions, ModelRenewal } from "../engine-options.js";
 import type { WeightCorruptor } from "../faults/corrupt-weights.js";
 import { huggingFaceHome } from "@octavo/artifacts/hub/hub-settings";
 import { type LoadedModel, loadModel } from "../model/load-model.js";
@@ -111,6 +111,11 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
       }));
     if (speculation?.owned !== undefined) owned.unshift(speculation.owned);
     const running = stages?.behind(backend, loaded) ?? backend;
+    const weights = { loaded, checkpoint, reopen: () => reopen(checkpoint, resolved.quantization) };
+    const sleepers = [weights, ...(speculation?.sleeping === undefined ? [] : [speculation.sleeping])];
+    // Adapters' weights would have to come back too.
+    const renewal = options.enableLora ? undefined : backend.renewal;
+    const renewing = renewal && (await import("./renew-model.js")).modelRenewal(renewal, sleepers);
     const engine = createEngine(
       engineOptionsOf(
         {
@@ -120,16 +125,20 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
           loaded,
           sizes,
           speculation: speculation?.options,
+          renewal: renewing,
         },
         options,
       ),
     );
-    await running.settled?.().catch(async (error: unknown) => {
+    const { onProgress } = options;
+    const compiled =
+      onProgress &&
+      ((done: number, total: number) =>
+        onProgress({ phase: "compiling shaders", unit: "shaders", doneBytes: done, totalBytes: total }));
+    await engine.prepare(compiled).catch(async (error: unknown) => {
       await engine[Symbol.asyncDispose]();
       throw error;
     });
-    const weights = { loaded, checkpoint, reopen: () => reopen(checkpoint, resolved.quantization) };
-    const sleepers = [weights, ...(speculation?.sleeping === undefined ? [] : [speculation.sleeping])];
     return {
       name: checkpoint.name,
       config: checkpoint.config,
@@ -336,10 +345,11 @@ interface EngineParts {
   readonly loaded: LoadedModel;
   readonly sizes: Sizes;
   readonly speculation: SpeculationOptions | undefined;
+  readonly renewal: ModelRenewal | undefined;
 }
 
 function engineOptionsOf(parts: EngineParts, options: ResolvedLoadOptions): EngineOptions {
-  const { backend, checkpoint, tokenizer, loaded, sizes, speculation } = parts;
+  const { backend, checkpoint, tokenizer, loaded, sizes, speculation, renewal } = parts;
   const { config } = checkpoint;
   return {
     ...pickOptions(schedulingOptions, options),
@@ -360,6 +370,7 @@ function engineOptionsOf(parts: EngineParts, options: ResolvedLoadOptions): Engi
     onWarning: options.onWarning,
     maxLoras: options.enableLora ? options.maxLoras : undefined,
     speculation,
+    renewal,
     hooks: options.hooks,
   };
 }
