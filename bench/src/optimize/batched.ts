@@ -14,87 +14,16 @@ const together = 128;
 
 /** A round's candidates on their cases: as one batch, and one request at a time, on one engine; the order alternates. */
 export async function benchBatched(rounds: number): Promise<readonly BenchCase[]> {
-  await using llm = await LLM.load(embeddedModel, { maxNumSeqs: together });
-  const gains = await batchGains(llm, rounds);
   return [
-    await measured(llm, {
-      what: "lists to number",
-      evalCases: listCases(1, "bench", numCases),
-      rounds,
-      gains,
-    }),
-    await measured(llm, { what: "questions on passages", evalCases: groundedCases(), rounds, gains }),
-    await measured(llm, {
-      what: "answers of 96 tokens",
-      evalCases: listCases(1, "bench", numCases / 4),
-      rounds,
-      gains,
-      length: 96,
-    }),
+    await measured("lists to number", listCases(1, "bench", numCases), rounds),
+    await measured("questions on passages", groundedCases(), rounds),
   ];
 }
 
-/** Seconds of a token alone and in a batch. */
-interface TokenSeconds {
-  readonly alone: number;
-  readonly batched: number;
-}
-
-interface BatchGains {
-  readonly prompt: TokenSeconds;
-  readonly output: TokenSeconds;
-}
-
-/** What a token of a prompt, and one of an answer, takes on this machine alone and in a batch: no batch of requests gains more. */
-async function batchGains(llm: LLM, rounds: number): Promise<BatchGains> {
-  let next = 0;
-  const seconds = async (words: number, tokens: number, concurrency: number): Promise<number> => {
-    const count = 64;
-    const started = performance.now();
-    let numTokens = 0;
-    const one = async (): Promise<void> => {
-      const prompt = Array.from({ length: words }, (_, at) => `${(next += 7919) % 10_007} ${at}`).join(" ");
-      const { usage } = await llm.generate(prompt, { temperature: 0, maxTokens: tokens, minTokens: tokens });
-      numTokens += tokens === 1 ? usage.promptTokens : usage.completionTokens;
-    };
-    for (let start = 0; start < count; start += concurrency)
-      await Promise.all(Array.from({ length: concurrency }, one));
-    return (performance.now() - started) / 1000 / numTokens;
-  };
-  const medians = async (words: number, tokens: number): Promise<TokenSeconds> => {
-    const [alone, batched]: [number[], number[]] = [[], []];
-    for (let round = 0; round < rounds; round += 1) {
-      alone.push(await seconds(words, tokens, 1));
-      batched.push(await seconds(words, tokens, 64));
-    }
-    return { alone: median(alone), batched: median(batched) };
-  };
-  await seconds(8, 8, 64);
-  return { prompt: await medians(40, 1), output: await medians(1, 64) };
-}
-
-interface MeasuredTask {
-  readonly what: string;
-  readonly evalCases: readonly EvalCase[];
-  readonly rounds: number;
-  readonly gains: BatchGains;
-  /** Of every answer; without it answers end by themselves. */
-  readonly length?: number;
-}
-
-async function measured(
-  llm: LLM,
-  { what, evalCases, rounds, gains, length }: MeasuredTask,
-): Promise<BenchCase> {
-  const limits = length === undefined ? { maxTokens: 48 } : { maxTokens: length, minTokens: length };
-  let tokens = { computed: 0, output: 0 };
+async function measured(what: string, evalCases: readonly EvalCase[], rounds: number): Promise<BenchCase> {
+  await using llm = await LLM.load(embeddedModel, { maxNumSeqs: together });
   const target = functionTarget("octavo-mini", async ({ messages }) => {
-    const { text, usage } = await llm.chat(messages as never, { temperature: 0, ...limits });
-    const { promptTokens, cachedTokens, completionTokens } = usage;
-    tokens = {
-      computed: tokens.computed + promptTokens - cachedTokens,
-      output: tokens.output + completionTokens,
-    };
+    const { text, usage } = await llm.chat(messages as never, { temperature: 0, maxTokens: 48 });
     return { text, usage };
   });
   const evaluators = evaluatorTable.create(["exact_match"]);
@@ -117,7 +46,6 @@ async function measured(
     const asked = candidates(round).flatMap((candidate) =>
       evalCases.map((evalCase) => ({ candidate, evalCase })),
     );
-    tokens = { computed: 0, output: 0 };
     const cpuBefore = process.cpuUsage();
     const started = performance.now();
     const results = await scorer.scoreAll(asked);
@@ -140,12 +68,10 @@ async function measured(
     const [batch, single] = first === 1 ? [other, one] : [one, other];
     ratios.push(single.seconds / batch.seconds);
     cpuRatios.push(single.cpuSeconds / batch.cpuSeconds);
-    rates.push((numCandidates * evalCases.length) / batch.seconds);
+    rates.push((numCandidates * numCases) / batch.seconds);
   }
   const [batch, single] = [await scoredBy(together, 1000), await scoredBy(1, 1000)];
   assert.deepEqual(batch.outputs, single.outputs, "answers are the same in a batch and alone");
-  const spent = (how: keyof TokenSeconds): number =>
-    tokens.computed * gains.prompt[how] + tokens.output * gains.output[how];
   return {
     name: `a round's candidates as one batch, against one request at a time: ${what}`,
     unit: "x",
@@ -155,13 +81,8 @@ async function measured(
       ratios,
       cpuRatios,
       evaluationsPerSecond: median(rates),
-      promptTokensComputed: tokens.computed,
-      outputTokens: tokens.output,
-      gainOfPromptTokens: gains.prompt.alone / gains.prompt.batched,
-      gainOfOutputTokens: gains.output.alone / gains.output.batched,
-      expectedFromThese: spent("alone") / spent("batched"),
       numCandidates,
-      numCases: evalCases.length,
+      numCases,
       concurrency: together,
     },
   };
