@@ -3,7 +3,7 @@ import type { MatrixRecipe, TensorInfo } from "../checkpoint/checkpoint.js";
 import { readTensor } from "../checkpoint/read-tensor.js";
 import { tensorSlices } from "../checkpoint/tensor-slices.js";
 import { isFloatType } from "../checkpoint/tensor-storage.js";
-import { readFloat8Rows } from "../quantization/fp8.js";
+import { readFloat8Rows } from "../quantization/fp8-rows.js";
 import type { LatentConfig } from "./model-config.js";
 import type { MatrixPlan } from "./model-plan.js";
 import type { ProgramBuilder } from "./program-builder.js";

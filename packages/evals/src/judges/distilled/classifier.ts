@@ -53,6 +53,7 @@ export interface ClassifierShape {
   readonly differences?: boolean | undefined;
 }
 
+/** Numbers that a classifier of this shape sees of one case: embeddings of its inputs and, if asked for, their differences. */
 export function featureCount({ inputs: { length }, embeddings, differences }: ClassifierShape): number {
   const pairs = differences === true ? (length * (length - 1)) / 2 : 0;
   return length * embeddings.dimensions + pairs * (embeddings.dimensions + 1);
