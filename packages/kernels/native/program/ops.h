@@ -96,7 +96,7 @@ struct RopeOp {
 };
 struct AttentionOp {
     BufferSpan q;
-    BufferSpan k;
+    BufferSpan k;  // buffer < 0 where another op writes the layer
     BufferSpan v;
     BufferSpan out;
     int64_t layer;
@@ -138,6 +138,7 @@ struct ExpertsOp {
     std::vector<ExpertWeights> experts;
     RoutingRule rule;
     std::shared_ptr<const Vector> selection_bias;  // may be null
+    std::shared_ptr<const Vector> expert_scales;  // may be null
     Activation activation;
     /// Experts of `gate` and `down` alone, whose activation multiplies nothing.
     bool is_plain;
@@ -208,6 +209,7 @@ struct AddOp {
 struct ScaleOp {
     BufferSpan on;
     float factor;
+    std::shared_ptr<const Vector> by = nullptr;  // one value; may be null
 
     auto reads() const { return std::array{on}; }
     auto writes() const { return std::array{on}; }

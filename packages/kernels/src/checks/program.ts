@@ -160,6 +160,7 @@ class ProgramChecker {
       }
       case "scale":
         this.#read("on", op.on);
+        if (op.by !== undefined) this.#equal("the number of values of by", op.by.length, "a factor", 1);
         if (!Number.isFinite(op.factor)) this.#fail(`has the factor ${op.factor}`);
         return;
       case "round_e4m3": {
@@ -276,13 +277,17 @@ class ProgramChecker {
     if (op.sinks !== undefined) this.#equal("the number of sinks", op.sinks.length, "the heads", numHeads);
     const q = this.#read("q", op.q);
     this.#equal("the width of q", q.width, "the heads' columns", numHeads * headDim);
-    this.#equal("the width of k", this.#read("k", op.k).width, "the kv heads' columns", numKvHeads * headDim);
-    this.#equal("the width of v", this.#read("v", op.v).width, "the kv heads' columns", numKvHeads * headDim);
+    if ((op.k === undefined) !== (op.v === undefined)) this.#fail("has keys or values alone");
+    const kvWidth = numKvHeads * headDim;
+    for (const { width } of [op.k, op.v].flatMap((ref) => (ref ? [this.#read("k or v", ref)] : [])))
+      this.#equal("the width of k or v", width, "the kv heads' columns", kvWidth);
     const out = this.#write("out", op.out);
     this.#equal("the width of out", out.width, "the heads' columns", numHeads * headDim);
     const known = this.#kvLayers[layer];
     if (known !== undefined && (known.numKvHeads !== numKvHeads || known.headDim !== headDim))
       this.#fail(`differs from another op with layer ${layer} of the KV cache in kv heads or head size`);
+    if (known === undefined && op.k === undefined)
+      this.#fail(`reads layer ${layer} of the KV cache, which no op before it writes`);
     this.#kvLayers[layer] = { numKvHeads, headDim };
   }
 
