@@ -154,8 +154,8 @@ class RankPlanner {
     this.#ops.push({
       ...op,
       q: own(op.q, numHeads),
-      k: own(op.k, numKvHeads),
-      v: own(op.v, numKvHeads),
+      ...(op.k !== undefined && { k: own(op.k, numKvHeads) }),
+      ...(op.v !== undefined && { v: own(op.v, numKvHeads) }),
       out: this.#own(this.#span(op.out)),
       numHeads: heads.width,
       numKvHeads: numKvHeads / this.#count,
@@ -213,13 +213,14 @@ class RankPlanner {
       return;
     }
     const own = local.own(on);
+    const out = op.op === "rope" ? own : local.own(this.#span(op.out));
     if (op.op === "rope") {
       this.#ops.push({ ...op, on: own });
       return;
     }
     const isWhole = op.weight.length === on.width && op.groupSize !== on.width;
     const weight = isWhole ? vectorElements(op.weight, local.ranges(on)) : op.weight;
-    this.#ops.push({ ...op, in: own, out: own, weight });
+    this.#ops.push({ ...op, in: own, out, weight });
   }
 
   #weights(

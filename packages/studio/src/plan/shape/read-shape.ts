@@ -103,11 +103,11 @@ export function shapeOfConfig(config: ModelConfig): ModelShape {
     // All experts of a layer have one shape.
     if (op.op === "experts") {
       add(op.experts[0], op.experts.length, true);
-      add([op.selectionBias], 1, false);
+      add([op.selectionBias, op.expertScales], 1, false);
     } else add(op, 1, false);
     if (op.op !== "attention") continue;
-    // An encoder's layers take turns in the cache.
-    const isKept = config.encoder === undefined || attention.length === 0;
+    // An encoder's layers take turns in the cache; some layers read what another keeps.
+    const isKept = op.k !== undefined && (config.encoder === undefined || attention.length === 0);
     attention.push({
       kvElements: isKept ? 2 * op.numKvHeads * op.headDim : 0,
       kvVectors: isKept ? 2 * op.numKvHeads : 0,
