@@ -4,6 +4,14 @@ import gguf
 import numpy as np
 
 HYBRID_NAMES = {
+    "gemma4": {
+        "layer_scalar": "layer_output_scale.weight", "per_layer_input_gate.weight": "inp_gate.weight",
+        "per_layer_projection.weight": "proj.weight", "post_per_layer_input_norm.weight": "post_norm.weight",
+        "router.proj.weight": "ffn_gate_inp.weight", "router.scale": "ffn_gate_inp.scale", "router.per_expert_scale": "ffn_down_exps.scale",
+        "experts.gate_up_proj": "ffn_gate_up_exps.weight", "experts.down_proj": "ffn_down_exps.weight",
+        "post_feedforward_layernorm_1.weight": "post_ffw_norm_1.weight", "pre_feedforward_layernorm_2.weight": "pre_ffw_norm_2.weight",
+        "post_feedforward_layernorm_2.weight": "post_ffw_norm_2.weight",
+    },
     "qwen35": {
         "post_attention_layernorm.weight": "post_attention_norm.weight", "linear_attn.in_proj_qkv.weight": "attn_qkv.weight",
         "linear_attn.in_proj_z.weight": "attn_gate.weight", "linear_attn.in_proj_b.weight": "ssm_beta.weight",
@@ -94,6 +102,32 @@ def reorder_recurrent(weights: dict[str, np.ndarray], config: dict, architecture
             value = value + 1
         out[name] = np.ascontiguousarray(value)
     return out
+
+
+def add_gemma4(writer: gguf.GGUFWriter, config: dict) -> None:
+    windows = [kind == "sliding_attention" for kind in config["layer_types"]]
+    shared, layers = config["num_kv_shared_layers"], config["num_hidden_layers"]
+    writer.add_shared_kv_layers(shared)
+    writer.add_embedding_length_per_layer_input(config["hidden_size_per_layer_input"])
+    writer.add_sliding_window_pattern(windows)
+    for size, add in ((config["global_head_dim"], (writer.add_key_length, writer.add_value_length, writer.add_rope_dimension_count)),
+                      (config["head_dim"], (writer.add_key_length_swa, writer.add_value_length_swa, writer.add_rope_dimension_count_swa))):
+        for one in add:
+            one(size)
+    if config["use_double_wide_mlp"]:
+        inner = config["intermediate_size"]
+        writer.add_feed_forward_length([inner if layer < layers - shared else 2 * inner for layer in range(layers)])
+    if (heads := config["num_global_key_value_heads"]) is not None:
+        writer.add_head_count_kv([config["num_key_value_heads"] if windowed else heads for windowed in windows])
+    writer.add_rope_freq_base(config["rope_parameters"]["full_attention"]["rope_theta"])
+    writer.add_rope_freq_base_swa(config["rope_parameters"]["sliding_attention"]["rope_theta"])
+
+
+def proportional_factors(config: dict) -> np.ndarray:
+    """The divisors of `rope_freqs.weight`: pairs that stay as they are have a huge one."""
+    pairs = config["global_head_dim"] // 2
+    turned = int(pairs * config["rope_parameters"]["full_attention"]["partial_rotary_factor"])
+    return np.array([1.0] * turned + [1e30] * (pairs - turned), np.float32)
 
 
 def add_recurrent(writer: gguf.GGUFWriter, architecture: str, config: dict) -> None:

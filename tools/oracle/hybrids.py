@@ -113,6 +113,26 @@ GLM4_MOE_LITE = {
     "model_type": "glm4_moe_lite", "architectures": ["Glm4MoeLiteForCausalLM"], "rms_norm_eps": 1e-5, "n_group": 1, "topk_group": 1,
     "routed_scaling_factor": 1.8, "rope_theta": 1000000.0, "pad_token_id": 0,
 }
+# Nor these: layers whose keys and values differ in shape, are shared, or are one.
+GEMMA4 = {
+    **{key: value for key, value in COMMON.items() if key != "rope_theta"}, "model_type": "gemma4_text", "architectures": ["Gemma4ForCausalLM"],
+    "hidden_activation": "gelu_pytorch_tanh", "rms_norm_eps": 1e-6, "tie_word_embeddings": True, "attention_bias": False, "pad_token_id": 0,
+    "head_dim": 16, "global_head_dim": 32, "sliding_window": 8, "num_hidden_layers": 3, "hidden_size_per_layer_input": 0,
+    "vocab_size_per_layer_input": 272, "layer_types": ["sliding_attention", "sliding_attention", "full_attention"],
+    "num_kv_shared_layers": 0, "use_double_wide_mlp": False, "enable_moe_block": False, "attention_k_eq_v": True,
+    "num_key_value_heads": 4, "num_global_key_value_heads": 2, "final_logit_softcapping": 6.0, "rope_parameters": {
+        "full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1000000.0},
+        "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0},
+    },
+}
+GEMMA4_SMALL = {
+    **GEMMA4, "num_hidden_layers": 6, "intermediate_size": 48, "layer_types": ["sliding_attention", "full_attention"] * 3, "num_kv_shared_layers": 2, "use_double_wide_mlp": True,
+    "attention_k_eq_v": False, "num_global_key_value_heads": None, "hidden_size_per_layer_input": 16, "num_key_value_heads": 2,
+}
+GEMMA4_MOE = {
+    **GEMMA4, "num_hidden_layers": 2, "layer_types": ["sliding_attention", "full_attention"], "enable_moe_block": True, "num_experts": 6,
+    "top_k_experts": 2, "moe_intermediate_size": 32,
+}
 
 HYBRIDS = {
     "qwen3-5": (QWEN35, torch.float32, None),
@@ -132,12 +152,37 @@ HYBRIDS = {
     "deepseek-v3": (DEEPSEEK_V3, torch.float32, None),
     "deepseek-v2": (DEEPSEEK_V2, torch.float32, None),
     "glm4-moe-lite": (GLM4_MOE_LITE, torch.float32, None),
+    "gemma4": (GEMMA4, torch.float32, None),
+    "gemma4-small": (GEMMA4_SMALL, torch.float32, None),
+    "gemma4-moe": (GEMMA4_MOE, torch.float32, None),
 }
 HYBRID_SEEDS = {name: FIRST_SEED + index for index, name in enumerate(HYBRIDS)}
 
 
+def draw_gemma4(name: str, values: torch.Tensor) -> torch.Tensor | None:
+    if name.endswith("embed_tokens_per_layer.weight"):
+        return 0.25 * values
+    if name.endswith("embed_tokens.weight"):
+        return 0.12 * values
+    # Scores are not divided: normalised queries and keys get small weights.
+    if name.endswith(("q_norm.weight", "k_norm.weight")):
+        return 0.7 + 0.1 * values
+    if name.endswith("layer_scalar"):
+        return 0.8 + 0.1 * values
+    if name.endswith("per_expert_scale"):
+        return 1 + 0.3 * values
+    if name.endswith("router.scale"):
+        return 8 * (1 + 0.2 * values)
+    # Updates outweigh the tied embedding, or the model would repeat its last token.
+    if name.endswith(("post_attention_layernorm.weight", "post_feedforward_layernorm.weight")):
+        return 3 + 0.3 * values
+    return 1 + 0.1 * values if "norm" in name else None
+
+
 def draw_recurrent(name: str, values: torch.Tensor, model_type: str) -> torch.Tensor | None:
     """Values of parameters that only recurrent layers have, or that they read in another way; None for all others."""
+    if model_type.startswith("gemma4"):
+        return draw_gemma4(name, values)
     if name.endswith(("A_log", "dt_bias")):
         return 0.7 * values
     if name.endswith(("expert_bias", "e_score_correction_bias")):

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import torch
-from hybrids import QWEN35
+from hybrids import GEMMA4_SMALL, QWEN35, draw_gemma4
 from safetensors.torch import save_file
 from transformers import AutoConfig, AutoModelForImageTextToText
 
@@ -61,11 +61,23 @@ CONTAINERS = {
         "text_config": {key: value for key, value in QWEN35.items() if key != "architectures"},
         "vision_config": {"depth": 1, "hidden_size": 32, "num_heads": 2, "intermediate_size": 48, "out_hidden_size": 64, "num_position_embeddings": 16},
     }, {}),
+    "gemma4": ({
+        "architectures": ["Gemma4ForConditionalGeneration"], "model_type": "gemma4", **ENDS, "tie_word_embeddings": True, "image_token_id": 262,
+        "boi_token_id": 263, "eoi_token_id": 264, "video_token_id": 265, "audio_token_id": 266, "boa_token_id": 267, "eoa_token_index": 268,
+        "audio_config": None, "text_config": {key: value for key, value in GEMMA4_SMALL.items() if key != "architectures"},
+        "vision_config": {
+            "model_type": "gemma4_vision", "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 1, "num_attention_heads": 2,
+            "num_key_value_heads": 2, "head_dim": 16, "patch_size": 4, "position_embedding_size": 16,
+        },
+    }, {}),
 }
 
 
-def draw(name: str, shape: torch.Size, generator: torch.Generator, gemma: bool) -> torch.Tensor:
+def draw(name: str, shape: torch.Size, generator: torch.Generator, container: str) -> torch.Tensor:
     values = torch.randn(shape, generator=generator)
+    gemma = container == "gemma3"
+    if container == "gemma4" and (drawn := draw_gemma4(name, values)) is not None:
+        return drawn
     if name.endswith("norm.weight"):
         return 0.1 * values + (0 if gemma else 1)
     if name.endswith(".bias"):
@@ -99,7 +111,7 @@ def main() -> None:
             if tied and key == "lm_head.weight":
                 continue
             outside = next((key.replace(inside, to, 1) for inside, to in renamed.items() if key.startswith(inside)), key)
-            stored[outside] = draw(key, value.shape, generator, name == "gemma3").contiguous()
+            stored[outside] = draw(key, value.shape, generator, name).contiguous()
         save_file(stored, folder / "model.safetensors", metadata={"format": "pt"})
         model, info = AutoModelForImageTextToText.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32, output_loading_info=True)
         assert not info["missing_keys"] and not info["unexpected_keys"], info

@@ -16,7 +16,7 @@ import gguf
 import numpy as np
 import torch
 from gguf import GGMLQuantizationType as Type
-from gguf_hybrids import HYBRID_NAMES, add_recurrent, reorder_recurrent
+from gguf_hybrids import HYBRID_NAMES, add_gemma4, add_recurrent, proportional_factors, reorder_recurrent
 from k_quants import ENCODERS, WORST_ERRORS
 from low_bits import LOW_BITS, random_blocks
 from safetensors.torch import load_file
@@ -39,6 +39,11 @@ LAYER_NAMES = {
 }
 POST_NORM_NAMES = {
     "post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm",
+}
+PER_LAYER_NAMES = {
+    "model.embed_tokens_per_layer.weight": "per_layer_token_embd.weight",
+    "model.per_layer_model_projection.weight": "per_layer_model_proj.weight",
+    "model.per_layer_projection_norm.weight": "per_layer_proj_norm.weight",
 }
 PERMUTED = ("llama", "granite", "granitemoe", "smollm3")
 WIDE = {
@@ -85,6 +90,9 @@ FILES = {
     "qwen35-q8_0": ("qwen35", "qwen3-5", "Q8_0"),
     "deepseek2-f16": ("deepseek2", "deepseek-v3", "F16"),
     "deepseek2-flash-f16": ("deepseek2", "glm4-moe-lite", "F16"),
+    "gemma4-f16": ("gemma4", "gemma4", "F16"),
+    "gemma4-small-f16": ("gemma4", "gemma4-small", "F16"),
+    "gemma4-moe-f16": ("gemma4", "gemma4-moe", "F16"),
 }
 # Layers beyond the checkpoint's are its own again: these architectures treat every fourth, or every sixth, in another way.
 NUM_LAYERS = {"smollm3": 4, "gemma3": 6}
@@ -100,13 +108,15 @@ def gguf_name(name: str, architecture: str) -> str:
         return "output_norm.weight"
     if name == "lm_head.weight":
         return "output.weight"
+    if name in PER_LAYER_NAMES:
+        return PER_LAYER_NAMES[name]
     _, _, layer, rest = name.split(".", 3)
     if rest in HYBRID_NAMES.get(architecture, {}):
         return f"blk.{layer}.{HYBRID_NAMES[architecture][rest]}"
     if rest == "self_attn.sinks":
         return f"blk.{layer}.attn_sinks.weight"
     stem, kind = rest.rsplit(".", 1)
-    names = LAYER_NAMES | POST_NORM_NAMES if architecture in ("gemma2", "gemma3", "olmo2", "gpt-oss") else LAYER_NAMES
+    names = LAYER_NAMES | POST_NORM_NAMES if architecture in ("gemma2", "gemma3", "gemma4", "olmo2", "gpt-oss") else LAYER_NAMES
     return f"blk.{layer}.{names[stem]}.{kind}"
 
 
@@ -157,8 +167,10 @@ def read_checkpoint(name: str, architecture: str) -> tuple[dict, dict[str, np.nd
     weights = reorder_recurrent(weights, config, architecture)
     experts = {}
     for layer in range(config["num_hidden_layers"]):
-        experts |= gpt_oss_experts(weights, layer) if architecture == "gpt-oss" else merge_experts(weights, layer)
-    if architecture.startswith("gemma"):
+        # Gemma 4's stay as they are, gate above up.
+        if architecture != "gemma4":
+            experts |= gpt_oss_experts(weights, layer) if architecture == "gpt-oss" else merge_experts(weights, layer)
+    if architecture in ("gemma2", "gemma3"):
         # The converter adds the 1 of (1 + weight), and Gemma's embeddings are its head.
         weights = {key: value + 1 if key.endswith("norm.weight") else value for key, value in weights.items() if key != "lm_head.weight"}
     named = {gguf_name(key, architecture): value for key, value in weights.items()} | experts
@@ -263,7 +275,8 @@ def write(file: str, architecture: str, source: str | int, kind: str) -> None:
     writer.add_head_count(config["num_attention_heads"])
     writer.add_head_count_kv(1 if is_latent else config["num_key_value_heads"])
     writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
-    writer.add_rope_freq_base(config["rope_theta"])
+    if config["rope_theta"] is not None:
+        writer.add_rope_freq_base(config["rope_theta"])
     rotated = config["qk_rope_head_dim"] if is_latent else int(config["head_dim"] * config.get("rope_parameters", {}).get("partial_rotary_factor", 1))
     writer.add_rope_dimension_count(rotated)
     writer.add_key_length(config["kv_lora_rank"] + rotated if is_latent else config["head_dim"])
@@ -273,6 +286,8 @@ def write(file: str, architecture: str, source: str | int, kind: str) -> None:
     add_tokenizer(writer, architecture)
     if config.get("rope_scaling", {}).get("rope_type") == "llama3":
         weights["rope_freqs.weight"] = llama3_factors(config)
+    if architecture == "gemma4":
+        weights["rope_freqs.weight"] = proportional_factors(config)
     if architecture == "phi3":
         weights |= {"rope_factors_long.weight": np.array(LONG_FACTORS, np.float32), "rope_factors_short.weight": np.ones(8, np.float32)}
     for name, value in weights.items():
@@ -295,7 +310,7 @@ def add_family(writer: gguf.GGUFWriter, architecture: str, config: dict) -> None
     """The keys that an architecture's converter writes beside those of every file."""
     if experts := config.get("num_local_experts", config.get("num_experts")):
         writer.add_expert_count(experts)
-        writer.add_expert_used_count(config["num_experts_per_tok"])
+        writer.add_expert_used_count(config["top_k_experts"] if architecture == "gemma4" else config["num_experts_per_tok"])
     if "moe_intermediate_size" in config or architecture == "gpt-oss":
         writer.add_expert_feed_forward_length(config.get("moe_intermediate_size", config["intermediate_size"]))
     if architecture == "gpt-oss":
@@ -310,6 +325,8 @@ def add_family(writer: gguf.GGUFWriter, architecture: str, config: dict) -> None
     if architecture.startswith("gemma"):
         writer.add_sliding_window(config["sliding_window"])
         writer.add_final_logit_softcapping(config.get("final_logit_softcapping", 0.0))
+    if architecture == "gemma4":
+        add_gemma4(writer, config)
     if architecture == "gemma2":
         writer.add_attn_logit_softcapping(config["attn_logit_softcapping"])
     if architecture == "gemma3":

@@ -33,15 +33,15 @@ export function kvLayersOf(ops: readonly { readonly op: string }[]): KvLayerShap
 }
 
 /** What an attention op's layer of the cache holds. */
-export function kvLayerOf({ numKvHeads, headDim, v }: KvNeed): KvLayerShape {
-  return v === undefined ? { numKvHeads, headDim, isLatent: true } : { numKvHeads, headDim };
+export function kvLayerOf({ numKvHeads, headDim, valueDim }: KvNeed): KvLayerShape {
+  return valueDim === undefined ? { numKvHeads, headDim } : { numKvHeads, headDim, isLatent: true };
 }
 
 export function isSameKvLayer(a: KvLayerShape, b: KvLayerShape): boolean {
   return a.numKvHeads === b.numKvHeads && a.headDim === b.headDim && a.isLatent === b.isLatent;
 }
 
-type KvNeed = Pick<Extract<Op, { op: "attention" }>, "op" | "layer" | "numKvHeads" | "headDim" | "v">;
+type KvNeed = Pick<Extract<Op, { op: "attention" }>, "op" | "layer" | "numKvHeads" | "headDim" | "valueDim">;
 
 function attends(op: { readonly op: string }): op is KvNeed {
   return op.op === "attention";

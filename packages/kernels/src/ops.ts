@@ -107,11 +107,11 @@ export type Op =
     }
   | { readonly op: "rope"; readonly on: BufferRef; readonly headDim: number; readonly rope: RopeSpec }
   | {
-      /** Writes k and v of the step's tokens to their slots, then attends. */
+      /** Writes k and v of the step's tokens to their slots, then attends. Without both, an op before has written the layer. */
       readonly op: "attention";
       readonly q: BufferRef;
-      readonly k: BufferRef;
-      /** Absent in latent attention: a value is the last `valueDim` columns of its key, which the cache keeps once. */
+      readonly k?: BufferRef;
+      /** Absent in latent attention, too: a value is the last `valueDim` columns of its key, which the cache keeps once. */
       readonly v?: BufferRef;
       /** Latent attention alone. */
       readonly valueDim?: number;
@@ -165,6 +165,8 @@ export type Op =
       readonly groups?: { readonly count: number; readonly chosen: number; readonly by: "best" | "two_best" };
       /** Multiplies the weights; default 1. */
       readonly weightScale?: number;
+      /** One per expert: multiplies its weight, once the weights add up to what they should. */
+      readonly expertScales?: Vector;
       readonly activation: Activation;
       /** False for experts whose activation multiplies nothing: `gate` alone stands before `down`. */
       readonly isGated?: false;
@@ -190,7 +192,8 @@ export type Op =
     }
   | RecurrentOp
   | { readonly op: "add"; readonly in: BufferRef; readonly out: BufferRef }
-  | { readonly op: "scale"; readonly on: BufferRef; readonly factor: number }
+  /** Multiplies by a factor and, where given, the one value of `by`. */
+  | { readonly op: "scale"; readonly on: BufferRef; readonly factor: number; readonly by?: Vector }
   | {
       /**
        * Each row, or each run of `groupSize` columns of it, rounded to E4M3 times a scale of its own: its largest magnitude / 448. What a

@@ -34,7 +34,7 @@ export function readExperts(
       path,
       {
         count: config[countKey] ?? experts.count,
-        perToken: config.num_experts_per_tok ?? config.moe_k ?? experts.perToken,
+        perToken: config.num_experts_per_tok ?? config.moe_k ?? config.top_k_experts ?? experts.perToken,
         intermediateSize:
           experts.intermediateSize === undefined
             ? intermediateSize

@@ -34,7 +34,7 @@ export function readConfigJson(path: string, json: unknown, dtype: ModelConfig["
 
   const globalRope: RopeConfig = {
     theta: rope?.rope_theta ?? config.rope_theta ?? defaults.ropeTheta ?? 10_000,
-    rotaryDim: Math.trunc(headDim * partial),
+    rotaryDim: scaling.kind === "proportional" ? headDim : Math.trunc(headDim * partial),
     layout: "neox",
     scaling,
   };

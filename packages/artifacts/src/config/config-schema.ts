@@ -62,7 +62,24 @@ export const configSchema = z.looseObject({
   tie_word_embeddings: z.boolean().nullish(),
   attention_bias: z.boolean().nullish(),
   attention_out_bias: z.boolean().nullish(),
-  use_bidirectional_attention: z.boolean().nullish(),
+  /** Gemma 4 says which tokens. */
+  use_bidirectional_attention: z.union([z.boolean(), z.string()]).nullish(),
+  /** By the layer's number; what transformers 5 makes of the two fields behind it. */
+  per_layer_config: z
+    .record(
+      z.string(),
+      z.looseObject({ head_dim: z.number().nullish(), num_key_value_heads: z.number().nullish() }),
+    )
+    .nullish(),
+  global_head_dim: z.number().nullish(),
+  num_global_key_value_heads: z.number().nullish(),
+  attention_k_eq_v: z.boolean().nullish(),
+  num_kv_shared_layers: z.number().int().min(0).max(1024).nullish(),
+  use_double_wide_mlp: z.boolean().nullish(),
+  hidden_size_per_layer_input: z.number().nullish(),
+  vocab_size_per_layer_input: z.number().nullish(),
+  enable_moe_block: z.boolean().nullish(),
+  top_k_experts: z.number().nullish(),
   is_causal: z.boolean().nullish(),
   type_vocab_size: z.number().int().min(0).max(1024).nullish(),
   pad_token_id: z

@@ -4,6 +4,7 @@
  */
 const containers: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Gemma3ForConditionalGeneration: {},
+  Gemma4ForConditionalGeneration: {},
   Mistral3ForConditionalGeneration: {},
   LlavaForConditionalGeneration: {},
   LlavaNextForConditionalGeneration: {},

@@ -46,11 +46,12 @@ export function checkModelConfig(path: string, config: ModelConfig): ModelConfig
   if (numHeads % numKvHeads !== 0) {
     throw artifactInvalid(path, `has ${numHeads} heads, which ${numKvHeads} key-value heads do not divide`);
   }
+  checkLayers(path, config);
   if (headDim % 2 !== 0) throw artifactInvalid(path, `has the odd head size ${headDim}`);
   if (
     !Number.isInteger(rope.rotaryDim) ||
     rope.rotaryDim < 2 ||
-    rope.rotaryDim > headDim ||
+    rope.rotaryDim > (config.globalHeads?.headDim ?? headDim) ||
     rope.rotaryDim % 2 !== 0
   ) {
     throw artifactInvalid(
@@ -105,6 +106,48 @@ export function checkModelConfig(path: string, config: ModelConfig): ModelConfig
   };
 }
 
+/** Of models whose layers differ. */
+function checkLayers(path: string, config: ModelConfig): void {
+  const {
+    numHeads,
+    numLayers,
+    globalHeads,
+    numSharedKvLayers = 0,
+    slidingWindows,
+    intermediateSizes,
+  } = config;
+  if (globalHeads !== undefined) {
+    const { numKvHeads, headDim } = globalHeads;
+    if (!isSize(numKvHeads, sizeBounds.numKvHeads) || numHeads % numKvHeads !== 0)
+      throw artifactInvalid(
+        path,
+        `has ${numHeads} heads, which ${numKvHeads} key-value heads of layers without a window do not divide`,
+      );
+    if (!isSize(headDim, sizeBounds.headDim) || headDim % 2 !== 0)
+      throw artifactInvalid(
+        path,
+        `has heads of ${headDim} in layers without a window; an even number up to ${sizeBounds.headDim} is needed`,
+      );
+  }
+  const firstShared = numLayers - numSharedKvLayers;
+  const isKept = (window: number | undefined): boolean =>
+    slidingWindows.slice(0, firstShared).some((own) => (own === undefined) === (window === undefined));
+  if (numSharedKvLayers !== 0 && (!isSize(numSharedKvLayers, numLayers - 1) || !slidingWindows.every(isKept)))
+    throw artifactInvalid(
+      path,
+      `has ${numSharedKvLayers} of ${numLayers} layers that share keys and values; before them, one of each kind is needed that has its own`,
+    );
+  if (intermediateSizes?.every((size) => isSize(size, sizeBounds.intermediateSize)) === false)
+    throw artifactInvalid(path, "has an MLP of no usable width");
+  const { size = 1, vocabSize = 1 } = config.perLayerInput ?? {};
+  if (!isSize(size, sizeBounds.hiddenSize) || !isSize(vocabSize, largestVocabulary))
+    throw artifactInvalid(path, `has embeddings for each layer of the shape [${vocabSize}, ${size}]`);
+}
+
+function isSize(value: number, bound: number): boolean {
+  return Number.isSafeInteger(value) && value >= 1 && value <= bound;
+}
+
 function checkScaling(path: string, scaling: RopeScaling, rotaryDim: number): void {
   if (scaling.kind === "none") return;
   if (scaling.kind === "factors" || scaling.kind === "longrope") {
@@ -122,6 +165,8 @@ function checkScaling(path: string, scaling: RopeScaling, rotaryDim: number): vo
       throw artifactInvalid(path, `has the rope scaling ${name} ${value}`);
     }
   }
+  if (scaling.kind === "proportional" && !(scaling.share > 0 && scaling.share <= 1))
+    throw artifactInvalid(path, `rotates a share of ${scaling.share} of each head`);
   if (!(scaling.factor > 0)) throw artifactInvalid(path, `has the rope scaling factor ${scaling.factor}`);
 }
 
@@ -147,6 +192,7 @@ export function usablePositions(maxPositions: number, scaling: RopeScaling): num
       return Math.max(maxPositions, Math.trunc(scaling.originalMaxPositions * scaling.factor));
     case "none":
     case "llama3":
+    case "proportional":
     case "factors":
     case "longrope":
       return maxPositions;

@@ -23,6 +23,8 @@ export function readRopeScaling(
   switch (kind) {
     case "linear":
       return { kind, factor: need("factor") };
+    case "proportional":
+      return { kind, share: parameters.partial_rotary_factor ?? 1, factor: parameters.factor ?? 1 };
     case "dynamic":
       return { kind, factor: need("factor"), originalMaxPositions };
     case "llama3": {
@@ -54,7 +56,7 @@ export function readRopeScaling(
     default:
       throw artifactUnsupported(
         path,
-        `has rope scaling of type ${JSON.stringify(kind)}; supported are default, linear, dynamic, llama3, yarn and longrope`,
+        `has rope scaling of type ${JSON.stringify(kind)}; supported are default, linear, dynamic, llama3, yarn, longrope and proportional`,
       );
   }
 }

@@ -55,7 +55,44 @@ const refused: readonly (readonly [modelType: string, config: object, message: R
   ["ernie4_5_moe", { moe_layer_end_index: 2 }, /has no experts behind layer 2/],
   ["qwen3_next", { linear_num_value_heads: 3, linear_num_key_heads: 2 }, /3 value heads over 2 key heads/],
   ["qwen3_5_moe_text", { num_experts: 0 }, /has num_experts 0/],
+  ["gemma4_text", { use_bidirectional_attention: "all" }, /attends in both directions/],
+  ["gemma4_text", { sliding_window: null }, /has no sliding_window/],
+  ["gemma4_text", { layer_types: windows(0, 1, 1, 0) }, /a sliding window in its last layer/],
+  ["gemma4_text", { num_kv_shared_layers: 4 }, /4 of 4 layers that share keys and values/],
+  [
+    "gemma4_text",
+    { num_kv_shared_layers: 2, layer_types: windows(0, 0, 0, 1) },
+    /one of each kind is needed that has its own/,
+  ],
+  ["gemma4_text", { global_head_dim: 33 }, /heads of 33 in layers without a window/],
+  [
+    "gemma4_text",
+    { attention_k_eq_v: true, num_global_key_value_heads: 3 },
+    /3 key-value heads of layers without a window do not divide/,
+  ],
+  [
+    "gemma4_text",
+    { hidden_size_per_layer_input: -1 },
+    /embeddings for each layer of the shape \[262144, -1\]/,
+  ],
+  ["gemma4_text", { per_layer_config: { 0: { head_dim: 64 } } }, /sets apart other layers/],
+  [
+    "gemma4_text",
+    { layer_types: windows(1, 0, 0, 1), per_layer_config: { 0: { head_dim: 64 }, 3: { head_dim: 32 } } },
+    /sets apart other layers/,
+  ],
+  ["gemma4_text", { enable_moe_block: true, num_experts: 4, top_k_experts: 5 }, /has num_experts_per_tok 5/],
+  [
+    "gemma4_text",
+    { rope_parameters: { full_attention: { rope_type: "proportional", partial_rotary_factor: 2 } } },
+    /rotates a share of 2 of each head/,
+  ],
 ];
+
+/** Layers with full attention are 1. */
+function windows(...full: readonly number[]): string[] {
+  return full.map((is) => (is === 1 ? "full_attention" : "sliding_attention"));
+}
 
 for (const [modelType, config, message] of refused) {
   test(`${modelType} with ${JSON.stringify(config)} is refused`, () => {
@@ -70,6 +107,22 @@ for (const [modelType, config, message] of refused) {
     );
   });
 }
+
+test("Gemma 4's heads are read from a file as published and as transformers 5 saves it", () => {
+  const read = (config: object): unknown =>
+    readConfigJson("config.json", { ...small, model_type: "gemma4_text", ...config }, "bf16").globalHeads;
+  const values = { attention_k_eq_v: true };
+  const saved = { 3: { head_dim: 128, num_key_value_heads: 1 } };
+  const expected = { headDim: 128, numKvHeads: 1, valuesAreKeys: true };
+  assert.deepEqual(read({ ...values, global_head_dim: 128, num_global_key_value_heads: 1 }), expected);
+  assert.deepEqual(read({ ...values, per_layer_config: saved }), expected);
+  // Their number differs only where values are keys.
+  assert.deepEqual(read({ global_head_dim: 128, num_global_key_value_heads: 1 }), {
+    headDim: 128,
+    numKvHeads: 2,
+    valuesAreKeys: false,
+  });
+});
 
 test("a dense Granite 4 has an MLP of the shared size, and no experts", () => {
   const json = {

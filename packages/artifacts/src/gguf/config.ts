@@ -47,18 +47,21 @@ export function readGgufConfig(input: GgufConfigInput): ModelConfig {
   const scaling = readScaling(values, input.ropeFactors, maxPositions);
   const window = values.number("attention.sliding_window");
 
+  const perLayer = (key: string): number | undefined =>
+    (family.gguf.layersDiffer && values.numbers(key)?.[0]) || values.uniform(key);
+
   const base: GgufBase = {
     architecture: family.architecture,
     vocabSize: readVocabSize(path, metadata, embedding),
     hiddenSize,
     // Mixtures of experts without a plain MLP may leave it out; for layers without one there may be a 0.
     intermediateSize:
-      values.uniform("feed_forward_length") ??
+      perLayer("feed_forward_length") ??
       values.uniform("expert_feed_forward_length") ??
       values.needUniform("feed_forward_length"),
     numLayers,
     numHeads,
-    numKvHeads: values.uniform("attention.head_count_kv") ?? numHeads,
+    numKvHeads: perLayer("attention.head_count_kv") ?? numHeads,
     headDim,
     rmsNormEps: values.number("attention.layer_norm_rms_epsilon") ?? 1e-5,
     maxPositionEmbeddings: usablePositions(maxPositions, scaling),
@@ -204,6 +207,7 @@ const endTokens: ReadonlySet<string> = new Set([
   "<|endoftext|>",
   "<|end_of_text|>",
   "<end_of_turn>",
+  "<turn|>",
   "<EOT>",
 ]);
 const controlTokenType = 3;

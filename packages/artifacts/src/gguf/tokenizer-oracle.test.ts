@@ -86,6 +86,18 @@ describe("a GGUF vocabulary", () => {
       assert.deepEqual(gguf.encode(text), ours.encode(text), JSON.stringify(text.slice(0, 200)));
   });
 
+  it("merges characters, not bytes, in the vocabularies of Gemma 4", () => {
+    const metadata = asMetadata("gemma", "default", {
+      model: "gemma4",
+      bos_token_id: 1,
+      unknown_token_id: 0,
+    });
+    const gguf = createTokenizer({ kind: "gguf", metadata, config: plainConfig });
+    const { ours } = contenders(readFixture("gemma"));
+    for (const text of hostileTexts)
+      assert.deepEqual(gguf.encode(text), ours.encode(text), JSON.stringify(text.slice(0, 200)));
+  });
+
   it("adds the tokens that the file or its kind asks for", () => {
     const ids = (pre: string, more: Readonly<Record<string, unknown>>): number[] => [
       ...createTokenizer({
@@ -113,7 +125,7 @@ describe("a GGUF vocabulary", () => {
         JSON.stringify(Object.keys(change)),
       );
     };
-    refused({ model: "rwkv" }, "artifact_unsupported", /bert, gpt2, llama and t5/);
+    refused({ model: "rwkv" }, "artifact_unsupported", /bert, gpt2, llama, gemma4 and t5/);
     refused({ model: "bert" }, "artifact_invalid", /cls_token_id is missing/);
     refused({ model: undefined }, "artifact_unsupported", /missing/);
     refused({ pre: "no-such" }, "artifact_unsupported", /no-such/);

@@ -1,64 +1,25 @@
 import type { BufferRef } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
-import { type ExpertNames, expertBuffers, mixtureOfExperts } from "./mixture-of-experts.js";
-import { finishEncoder, headLinear, logitMargin, sightOf } from "./encoder-layers.js";
+import { attention, type AttentionOptions } from "./attention-layer.js";
+import {
+  type BlockNorms,
+  type DecoderBuffers,
+  type DecoderNames,
+  headsOfLayer,
+  innerSizeOf,
+  layerBuffers,
+  llamaNames,
+} from "./layer-shape.js";
+import {
+  type ExpertBuffers,
+  type ExpertNames,
+  expertBuffers,
+  mixtureOfExperts,
+} from "./mixture-of-experts.js";
+import { finishEncoder, headLinear, logitMargin } from "./encoder-layers.js";
 import type { LayerMixer } from "./recurrent-layers.js";
-import { ropeSpec } from "./rope.js";
 import type { ModelPlan } from "./model-plan.js";
 import type { ProgramBuilder } from "./program-builder.js";
-
-/** Activation buffers of a decoder-only transformer; every layer uses the same ones. */
-interface DecoderBuffers {
-  /** The residual stream. */
-  readonly residual: BufferRef;
-  /** Normalised input of a block. */
-  readonly normed: BufferRef;
-  /** What a block adds to the stream. */
-  readonly update: BufferRef;
-  /** q, k and v side by side. */
-  readonly qkv: BufferRef;
-  readonly attended: BufferRef;
-  /** Buffers for gated heads: query and gate interleaved per head, and the gates alone. */
-  readonly gatedQuery?: { readonly both: BufferRef; readonly gate: BufferRef };
-  /** gate and up side by side. */
-  readonly gateUp: BufferRef;
-  readonly activated: BufferRef;
-}
-
-/** What tensors are called, where it is not as in Llama. */
-const llamaNames = {
-  finalNorm: "model.norm",
-  /** Within the layer: norms of the first and of the second block's input. */
-  firstNorm: "input_layernorm",
-  secondNorm: "post_attention_layernorm",
-  /** Within the layer, and what stands within it. */
-  attention: "self_attn",
-  queryNorm: "q_norm",
-  keyNorm: "k_norm",
-  output: "o_proj",
-  /** Within the layer. */
-  gateUp: "mlp.gate_up_proj",
-  gate: "mlp.gate_proj",
-  up: "mlp.up_proj",
-  down: "mlp.down_proj",
-} as const;
-
-export type DecoderNames = Readonly<Record<keyof typeof llamaNames, string>>;
-
-interface AttentionOptions {
-  /** Which projections have a bias; default as configured. */
-  readonly qkvBias?: boolean | undefined;
-  readonly outputBias?: boolean | undefined;
-  /** RMS norm of q and k before rotation: of each head (Qwen3) or of all heads together (OLMo 2). */
-  readonly queryKeyNorm?: "head" | "whole" | undefined;
-  /** q, k and v are one tensor, `qkv_proj` (Phi-3). */
-  readonly isFused?: boolean | undefined;
-  /** `sinks`: a score per head that joins its softmax (GPT-OSS). */
-  readonly sinks?: boolean | undefined;
-  readonly norms?: BlockNorms | undefined;
-  /** Multiply q, k and v; k once more; and what the block gives. */
-  readonly scales?: { readonly input: number; readonly key: number; readonly output: number };
-}
 
 interface GatedMlpOptions {
   /** gate and up are one tensor, `gate_up_proj` (Phi-3). */
@@ -66,12 +27,6 @@ interface GatedMlpOptions {
   readonly norms?: BlockNorms | undefined;
   /** Multiply the gate, and what the block gives. */
   readonly scales?: { readonly gate: number; readonly output: number };
-}
-
-/** Names, within the layer, of the norms of a block's input and of what it adds to the residual stream. */
-interface BlockNorms {
-  readonly before?: string | undefined;
-  readonly after?: string | undefined;
 }
 
 interface LayerBlocks {
@@ -87,6 +42,8 @@ interface LayerBlocks {
   mixer(mix: LayerMixer, norms?: BlockNorms): void;
   /** Attention and gated MLP of one input, `input_layernorm` before; both add to the stream (Cohere). */
   parallel(): void;
+  /** Multiplies the stream by the one value of the layer's tensor, if there is one. */
+  scaleStream(name: string): void;
   /** Attention and another mixer of one input, the first block's norm before; both add to the stream (Falcon-H1). */
   attentionBeside(mix: LayerMixer, options?: AttentionOptions): void;
 }
@@ -102,27 +59,20 @@ export function decoder(
   {
     hasGatedHeads = false,
     names: ownNames,
-  }: { readonly hasGatedHeads?: boolean; readonly names?: Partial<DecoderNames> } = {},
+    onEmbedded,
+  }: {
+    readonly hasGatedHeads?: boolean;
+    readonly names?: Partial<DecoderNames>;
+    /** Records what the layers need beside the embedded tokens. */
+    readonly onEmbedded?: (embedded: BufferRef) => void;
+  } = {},
 ): ModelPlan {
   const names: DecoderNames = { ...llamaNames, ...ownNames };
   const { config } = builder;
-  const { hiddenSize, vocabSize, headDim } = config;
-  const buffers: DecoderBuffers = {
-    residual: builder.buffer(hiddenSize),
-    normed: builder.buffer(hiddenSize),
-    update: builder.buffer(hiddenSize),
-    qkv: builder.buffer((config.numHeads + 2 * config.numKvHeads) * headDim),
-    attended: builder.buffer(config.numHeads * headDim),
-    ...(hasGatedHeads && {
-      gatedQuery: {
-        both: builder.buffer(2 * config.numHeads * headDim),
-        gate: builder.buffer(config.numHeads * headDim),
-      },
-    }),
-    gateUp: builder.buffer(2 * config.intermediateSize),
-    activated: builder.buffer(config.intermediateSize),
-  };
-  const forExperts = config.experts === undefined ? undefined : expertBuffers(builder, config.experts);
+  const { hiddenSize, vocabSize } = config;
+  const buffersOf = layerBuffers(builder, hasGatedHeads);
+  const buffers = buffersOf(0);
+  let forExperts: ExpertBuffers | undefined;
   const embedding = builder.matrix("model.embed_tokens.weight", vocabSize, hiddenSize);
   builder.add({
     op: "embedding",
@@ -131,9 +81,19 @@ export function decoder(
     ...(config.embeddingScale !== undefined && { scale: config.embeddingScale }),
   });
 
+  onEmbedded?.(buffers.residual);
   let pendingUpdate = false;
-  /** Attention layers so far: the cache keeps keys and values of those alone. */
-  let cacheLayer = 0;
+  /** Layers of the cache so far, and that of each layer with attention: the cache keeps keys and values of those alone. */
+  let numCacheLayers = 0;
+  const cacheLayers: number[] = [];
+  const attend = (input: BufferRef, index: number, options: AttentionOptions = {}): void => {
+    const { sharesWith } = headsOfLayer(config, index);
+    const cacheLayer = sharesWith === undefined ? numCacheLayers : (cacheLayers[sharesWith] ?? 0);
+    cacheLayers[index] = cacheLayer;
+    attention(builder, names, buffersOf(index), input, { layer: index, cacheLayer }, options);
+    // An encoder's layers take turns in the first.
+    if (sharesWith === undefined && config.encoder === undefined) numCacheLayers += 1;
+  };
   let second: BufferRef | undefined;
   /** What the block reads. Its update joins the residual stream when the next block begins. */
   const enter = (normName: string | undefined): BufferRef => {
@@ -160,13 +120,12 @@ export function decoder(
       {
         attention: (options = {}) => {
           const { before, after } = options.norms ?? { before: names.firstNorm };
-          attention(builder, names, buffers, enter(named(before)), { layer: index, cacheLayer }, options);
-          cacheLayer += config.encoder === undefined ? 1 : 0;
+          attend(enter(named(before)), index, options);
           leave(named(after));
         },
         gatedMlp: (options = {}) => {
           const { before, after } = options.norms ?? { before: names.secondNorm };
-          gatedMlp(builder, names, buffers, enter(named(before)), index, options);
+          gatedMlp(builder, names, buffersOf(index), enter(named(before)), index, options);
           leave(named(after));
         },
         plainMlp: () => {
@@ -184,6 +143,7 @@ export function decoder(
         },
         experts: (expertNames) => {
           const input = enter(named(names.secondNorm));
+          forExperts ??= config.experts && expertBuffers(builder, config.experts);
           if (forExperts !== undefined)
             mixtureOfExperts(builder, forExperts, expertNames, index, input, buffers.update);
           leave(undefined);
@@ -192,10 +152,16 @@ export function decoder(
           mix(enter(named(before)), buffers.update, index);
           leave(named(after));
         },
+        scaleStream: (name) => {
+          const whole = `model.layers.${index}.${name}`;
+          if (!builder.mayHave(whole)) return;
+          enter(undefined);
+          pendingUpdate = false;
+          builder.add({ op: "scale", on: buffers.residual, factor: 1, by: builder.flatVector(whole, 1) });
+        },
         attentionBeside: (mix, options = {}) => {
           const input = enter(named(names.firstNorm));
-          attention(builder, names, buffers, input, { layer: index, cacheLayer }, options);
-          cacheLayer += 1;
+          attend(input, index, options);
           second ??= builder.buffer(hiddenSize);
           mix(input, second, index);
           builder.add({ op: "add", in: second, out: buffers.update });
@@ -203,10 +169,9 @@ export function decoder(
         },
         parallel: () => {
           const input = enter(named(names.firstNorm));
-          attention(builder, names, buffers, input, { layer: index, cacheLayer }, {});
-          cacheLayer += 1;
+          attend(input, index);
           second ??= builder.buffer(hiddenSize);
-          gatedMlp(builder, names, { ...buffers, update: second }, input, index, {});
+          gatedMlp(builder, names, { ...buffersOf(index), update: second }, input, index, {});
           builder.add({ op: "add", in: second, out: buffers.update });
           leave(undefined);
         },
@@ -246,106 +211,6 @@ export function llamaProgram(builder: ProgramBuilder): ModelPlan {
   });
 }
 
-/** Projections, rotation and attention over the KV cache; grouped queries where there are fewer kv heads. */
-function attention(
-  builder: ProgramBuilder,
-  names: DecoderNames,
-  buffers: DecoderBuffers,
-  input: BufferRef,
-  { layer, cacheLayer }: { readonly layer: number; readonly cacheLayer: number },
-  options: AttentionOptions,
-): void {
-  const { config } = builder;
-  const { headDim, numHeads, numKvHeads, hiddenSize } = config;
-  const name = `model.layers.${layer}.${names.attention}`;
-  const qWidth = numHeads * headDim;
-  const kvWidth = numKvHeads * headDim;
-  const { buffer } = buffers.qkv;
-  const q: BufferRef = { buffer, column: 0, width: qWidth };
-  const k: BufferRef = { buffer, column: qWidth, width: kvWidth };
-  const v: BufferRef = { buffer, column: qWidth + kvWidth, width: kvWidth };
-
-  const bias = options.qkvBias ?? config.attentionBias;
-  const keysAndValues = [
-    { name: `${name}.k_proj`, rows: kvWidth, bias },
-    { name: `${name}.v_proj`, rows: kvWidth, bias },
-  ];
-  const { gatedQuery } = buffers;
-  if (gatedQuery !== undefined) {
-    builder.project(input, [{ name: `${name}.q_proj`, rows: 2 * qWidth, bias }], hiddenSize, gatedQuery.both);
-    builder.add({ op: "split", in: gatedQuery.both, first: q, second: gatedQuery.gate, run: headDim });
-    builder.project(input, keysAndValues, hiddenSize, { ...buffers.qkv, column: qWidth });
-  } else {
-    const separate = [{ name: `${name}.q_proj`, rows: qWidth, bias }, ...keysAndValues];
-    const fused = [{ name: `${name}.qkv_proj`, rows: qWidth + 2 * kvWidth, bias }];
-    builder.project(input, options.isFused === true ? fused : separate, hiddenSize, buffers.qkv);
-  }
-  const { queryKeyNorm, scales } = options;
-  builder.scale({ buffer, column: 0, width: qWidth + 2 * kvWidth }, scales?.input);
-  builder.scale(k, scales?.key);
-  if (queryKeyNorm !== undefined) {
-    builder.norm(
-      `${name}.${names.queryNorm}.weight`,
-      q,
-      q,
-      queryKeyNorm === "head" ? { groupSize: headDim } : {},
-    );
-    builder.norm(
-      `${name}.${names.keyNorm}.weight`,
-      k,
-      k,
-      queryKeyNorm === "head" ? { groupSize: headDim } : {},
-    );
-  }
-  if (config.attentionClip !== undefined)
-    builder.add({ op: "clamp", on: buffers.qkv, limit: config.attentionClip });
-  const slidingWindow = config.slidingWindows[layer];
-  const rope = slidingWindow === undefined ? config.rope : (config.localRope ?? config.rope);
-  if (config.layersWithoutRope?.[layer] !== true) {
-    const spec = ropeSpec(rope, config.maxPositionEmbeddings);
-    const { queryGrowth: growth } = config;
-    if (growth === undefined) {
-      // q and k are neighbours, so one pass rotates the heads of both.
-      const on = { buffer, column: 0, width: qWidth + kvWidth };
-      builder.add({ op: "rope", on, headDim, rope: spec });
-    } else {
-      builder.add({ op: "rope", on: q, headDim, rope: { ...spec, growth } });
-      builder.add({ op: "rope", on: k, headDim, rope: spec });
-    }
-  }
-  builder.add({
-    op: "attention",
-    q,
-    k,
-    v,
-    out: buffers.attended,
-    layer: cacheLayer,
-    numHeads,
-    numKvHeads,
-    headDim,
-    scale: config.attentionScale ?? 1 / Math.sqrt(headDim),
-    ...(config.attentionSoftCap !== undefined && { softCap: config.attentionSoftCap }),
-    ...(slidingWindow !== undefined && { slidingWindow }),
-    ...(config.encoder !== undefined && sightOf(config.maxPositionEmbeddings, slidingWindow)),
-    ...(options.sinks === true && { sinks: builder.vector(`${name}.sinks`, numHeads) }),
-  });
-  if (gatedQuery !== undefined)
-    builder.add({ op: "gate", in: gatedQuery.gate, on: buffers.attended, activation: "sigmoid" });
-  builder.project(
-    buffers.attended,
-    [
-      {
-        name: `${name}.${names.output}`,
-        rows: hiddenSize,
-        bias: options.outputBias ?? config.attentionOutputBias ?? false,
-      },
-    ],
-    qWidth,
-    buffers.update,
-  );
-  builder.scale(buffers.update, scales?.output);
-}
-
 /** down(activation(gate(x)) * up(x)) */
 function gatedMlp(
   builder: ProgramBuilder,
@@ -355,7 +220,8 @@ function gatedMlp(
   layer: number,
   { isFused = false, scales }: GatedMlpOptions,
 ): void {
-  const { hiddenSize, intermediateSize, hiddenActivation, mlpBias: bias } = builder.config;
+  const { hiddenSize, hiddenActivation, mlpBias: bias } = builder.config;
+  const intermediateSize = innerSizeOf(builder.config, layer);
   const name = `model.layers.${layer}`;
   const projections = isFused
     ? [{ name: `${name}.${names.gateUp}`, rows: 2 * intermediateSize, bias }]

@@ -27,6 +27,8 @@ export interface ExpertNames {
   readonly biases?: { readonly gateUp: string; readonly down: string };
   /** Full name of the experts' selection biases, if the configuration says that there are any. */
   readonly selectionBias?: string;
+  /** Full name of a factor for each expert's weight. */
+  readonly scales?: string;
   /** Names of the shared expert, to which every token goes. */
   readonly shared?: {
     readonly mlp: string;
@@ -55,7 +57,7 @@ export const gatedSharedExpertNames: ExpertNames = {
 };
 
 /** Activation buffers of a mixture's layers. */
-interface ExpertBuffers {
+export interface ExpertBuffers {
   /** The router's scores, then that of the shared expert's gate. */
   readonly scores: BufferRef;
   readonly shared:
@@ -90,6 +92,8 @@ export function mixtureOfExperts(
   layer: number,
   input: BufferRef,
   out: BufferRef,
+  /** What the router reads, if not the input. */
+  routed: BufferRef = input,
 ): void {
   const { hiddenSize, hiddenActivation: activation, experts } = builder.config;
   if (experts === undefined)
@@ -102,7 +106,7 @@ export function mixtureOfExperts(
   const router = { name: at(names.router), rows: count, bias: names.biases !== undefined };
   const hasGate = names.shared?.gate !== undefined && shared !== undefined;
   const sharedGate = hasGate ? [{ name: at(names.shared?.gate ?? ""), rows: 1 }] : [];
-  builder.project(input, [router, ...sharedGate], hiddenSize, {
+  builder.project(routed, [router, ...sharedGate], hiddenSize, {
     ...scores,
     width: count + sharedGate.length,
   });
@@ -121,6 +125,7 @@ export function mixtureOfExperts(
       names.selectionBias !== undefined && {
         selectionBias: builder.flatVector(at(names.selectionBias), count),
       }),
+    ...(names.scales !== undefined && { expertScales: builder.flatVector(at(names.scales), count) }),
     activation,
     ...(isPlain && { isGated: false }),
   });

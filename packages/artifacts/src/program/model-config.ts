@@ -11,6 +11,18 @@ export interface ModelConfig {
   readonly numHeads: number;
   readonly numKvHeads: number;
   readonly headDim: number;
+  /** Heads of the layers without a window, where they are others (Gemma 4); `valuesAreKeys`: see `LayerHeads`. */
+  readonly globalHeads?: {
+    readonly numKvHeads: number;
+    readonly headDim: number;
+    readonly valuesAreKeys: boolean | undefined;
+  };
+  /** So many last layers attend to the keys and values of the last one before them that is of their kind, with a window or without. */
+  readonly numSharedKvLayers?: number;
+  /** Of each layer's MLP, where they differ; `intermediateSize` is the smallest. */
+  readonly intermediateSizes?: readonly number[];
+  /** Each layer has an embedding of the token of its own, of this size (Gemma 4). */
+  readonly perLayerInput?: { readonly size: number; readonly vocabSize: number };
   readonly rmsNormEps: number;
   readonly maxPositionEmbeddings: number;
   readonly tieWordEmbeddings: boolean;
@@ -220,6 +232,8 @@ export interface RopeConfig {
 export type RopeScaling =
   | { readonly kind: "none" }
   | { readonly kind: "linear"; readonly factor: number }
+  /** The first `share` of all pairs rotate, the others stay. */
+  | { readonly kind: "proportional"; readonly share: number; readonly factor: number }
   | { readonly kind: "dynamic"; readonly factor: number; readonly originalMaxPositions: number }
   | {
       readonly kind: "llama3";

@@ -115,6 +115,8 @@ export interface GgufFamily {
   readonly layers?: string;
   /** `interleaved` where the converter permutes the rows of q and k so that rotary pairs are neighbours (`LlamaModel.permute`). */
   readonly ropeLayout: "neox" | "interleaved";
+  /** Heads of keys and values, and widths of MLPs, may differ between layers: `settings` reads them. */
+  readonly layersDiffer?: true;
   /** The rows of q and k are neighbours as trained, and not permuted by the converter. */
   readonly isInterleavedAsTrained?: boolean;
   /** Settings that the architecture has beside those of every file, or in place of them. */

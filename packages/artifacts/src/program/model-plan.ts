@@ -37,7 +37,7 @@ export interface MatrixPlan {
   readonly sources: readonly TensorInfo[];
 }
 
-/** Tensors laid end to end into one f32 vector. */
+/** Tensors laid end to end into one f32 vector, or ones where there are none. */
 export interface VectorPlan {
   readonly kind: "vector";
   readonly length: number;

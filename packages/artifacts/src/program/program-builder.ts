@@ -73,6 +73,11 @@ export class ProgramBuilder {
     return this.#tensors?.has(name) ?? false;
   }
 
+  /** Whether the checkpoint has it, or may have it where its tensors are not known. */
+  mayHave(name: string): boolean {
+    return this.#tensors?.has(name) ?? true;
+  }
+
   find(name: string): TensorInfo | undefined {
     return this.#tensors?.get(name);
   }
@@ -140,6 +145,12 @@ export class ProgramBuilder {
       eps: this.config.rmsNormEps,
       ...(residual !== undefined && { residual }),
     });
+  }
+
+  /** An RMS norm of each run of `groupSize` columns, without weights. */
+  plainNorm(input: BufferRef, out: BufferRef, groupSize: number): void {
+    const weight: VectorPlan = { kind: "vector", length: groupSize, sources: [] };
+    this.add({ op: "rms_norm", in: input, weight, out, eps: this.config.rmsNormEps, groupSize });
   }
 
   /** A norm of the configuration's kind: mostly an RMS norm with the configuration's epsilon and weight offset, over `groupSize` columns at a time where given. */

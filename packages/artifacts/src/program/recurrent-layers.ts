@@ -10,14 +10,6 @@ export function hasAttention({ recurrence }: ModelConfig, layer: number): boolea
   return recurrence?.layers[layer] !== true;
 }
 
-/** Layers of the cache. An encoder's all use one, since nothing is kept of a sequence. */
-export function numAttentionLayers(config: ModelConfig): number {
-  if (config.encoder !== undefined) return 1;
-  return Array.from({ length: config.numLayers }, (_, layer) => layer).filter((layer) =>
-    hasAttention(config, layer),
-  ).length;
-}
-
 /** Throws `internal_error` when the model has no recurrence of this kind: its family's config reader sets it. */
 function recurrenceOf<K extends RecurrenceConfig["kind"]>(
   { recurrence }: ModelConfig,

@@ -3,6 +3,7 @@ import type { TensorInfo } from "../checkpoint/checkpoint.js";
 import { gemmaFamily } from "../families/gemma.js";
 import { gemma2Family } from "../families/gemma2.js";
 import { gemma3Family } from "../families/gemma3.js";
+import { gemma4Family } from "../families/gemma4.js";
 import { gptOssFamily } from "../families/gpt-oss.js";
 import { graniteFamily } from "../families/granite.js";
 import { graniteMoeFamily } from "../families/granite-moe.js";
@@ -75,6 +76,7 @@ export const modelFamilies: readonly ModelFamily[] = [
   gemmaFamily,
   gemma2Family,
   gemma3Family,
+  gemma4Family,
   phi3Family,
   olmo2Family,
   olmoeFamily,

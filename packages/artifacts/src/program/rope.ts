@@ -32,6 +32,10 @@ function scaledFrequencies(rope: RopeConfig, maxPositions: number): number[] {
       return plain;
     case "linear":
       return plain.map((frequency) => frequency / scaling.factor);
+    case "proportional": {
+      const numRotated = Math.floor((scaling.share * rotaryDim) / 2);
+      return plain.map((frequency, pair) => (pair < numRotated ? frequency / scaling.factor : 0));
+    }
     case "dynamic":
       return inverseFrequencies(theta * dynamicThetaFactor(scaling.factor, rotaryDim), rotaryDim);
     case "llama3":

@@ -235,9 +235,16 @@ function realize(op: PlannedOp, weights: WeightPacker): Op {
     return op.op === "gated_delta_rule" ? { ...op, ...both } : { ...op, ...both, skip: vector(op.skip) };
   }
   if (op.op === "experts") {
-    const { selectionBias: bias, ...rest } = op;
-    const added = bias && { selectionBias: weights.vector(bias) };
+    const { selectionBias: bias, expertScales: scales, ...rest } = op;
+    const added = {
+      ...(bias && { selectionBias: vector(bias) }),
+      ...(scales && { expertScales: vector(scales) }),
+    };
     return { ...rest, ...added, experts: op.experts.map((expert) => realizeExpert(expert, weights)) };
+  }
+  if (op.op === "scale") {
+    const { by, ...rest } = op;
+    return { ...rest, ...(by !== undefined && { by: vector(by) }) };
   }
   return op;
 }

@@ -67,6 +67,11 @@ scheduleProperties(
   () => openNativeModel(fixtureCheckpoint("glm4-moe-lite"), "int8"),
   options,
 );
+scheduleProperties(
+  "layers that share keys and values, in heads of two sizes",
+  () => openNativeModel(fixtureCheckpoint("gemma4-small"), "int8"),
+  options,
+);
 scheduleProperties("GGUF q4_k", () => openNativeModel(fixtureGguf("llama-q4_k"), "bf16"), options);
 
 const adapters = ["llama3-all", "llama3-rslora", "llama3-upper"].map(fixtureAdapter);

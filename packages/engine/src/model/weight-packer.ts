@@ -181,10 +181,16 @@ export class WeightPacker implements Disposable {
   }
 
   #packVector(plan: VectorPlan): void {
-    this.#vectors.set(
-      plan,
-      this.#backend.createVector(plan.sources.map((tensor) => this.#vectorSource(tensor))),
-    );
+    const { length } = plan;
+    const ones = {
+      type: "f32" as const,
+      length,
+      bytes: { data: bytesOf(new Float32Array(length).fill(1)) },
+      name: "ones",
+    };
+    const sources =
+      plan.sources.length === 0 ? [ones] : plan.sources.map((tensor) => this.#vectorSource(tensor));
+    this.#vectors.set(plan, this.#backend.createVector(sources));
   }
 
   /** Awaits every packing even when one fails, so that no handle is created after disposal. */

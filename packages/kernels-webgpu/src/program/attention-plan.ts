@@ -1,4 +1,4 @@
-import type { KvDtype, Op, RopeSpec, Vector } from "@octavo/kernels";
+import type { BufferRef, KvDtype, Op, RopeSpec, Vector } from "@octavo/kernels";
 import { attentionShader, combineShader, queriesAtOnce } from "../wgsl/attention.js";
 import { kvHeadWords, kvStoreShader } from "../wgsl/kv-cache.js";
 import type { Shader } from "../wgsl/shader.js";
@@ -83,11 +83,18 @@ export function planAttention(op: FusedAttention, arena: Arena, memory: Attentio
     launch: (counts) =>
       splits(counts) ? { shader: combine, size: [numHeads, counts.tokens, 1] } : undefined,
   };
-  return [planStore(op, arena, memory), attend, fold];
+  const { k, v } = op;
+  return k === undefined || v === undefined
+    ? [attend, fold]
+    : [planStore({ ...op, k, v }, arena, memory), attend, fold];
 }
 
 /** Also normalises and turns queries and keys, where that was fused. */
-function planStore(op: FusedAttention, arena: Arena, memory: AttentionMemory): DispatchPlan {
+function planStore(
+  op: FusedAttention & { readonly k: BufferRef; readonly v: BufferRef },
+  arena: Arena,
+  memory: AttentionMemory,
+): DispatchPlan {
   const { headDim, numKvHeads, heads } = op;
   const { dtype, keys, values, nothing, vector, ropeTable } = memory;
   const { qNorm, kNorm, rope } = heads ?? {};

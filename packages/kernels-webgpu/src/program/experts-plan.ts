@@ -53,8 +53,11 @@ export function planExperts(op: ExpertsOp, context: ExpertsContext): DispatchPla
       chosenGroups: op.groups?.chosen ?? 0,
       counted: op.groups?.by === "two_best" ? 2 : 1,
       weightScale: op.weightScale ?? 1,
+      hasScales: op.expertScales === undefined ? 0 : 1,
     },
-    buffers: [op.selectionBias === undefined ? context.gpu.nothing : context.vector(op.selectionBias)],
+    buffers: [op.selectionBias, op.expertScales].map((vector) =>
+      vector === undefined ? context.gpu.nothing : context.vector(vector),
+    ),
     launch: (counts) =>
       counts[phase] === 0 ? undefined : { shader: routeShader, size: [counts[phase], 1, 1] },
   };

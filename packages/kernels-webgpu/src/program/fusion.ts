@@ -28,8 +28,9 @@ function joinHeads(ops: readonly LoweredOp[], context: FusionContext): LoweredOp
     }
     const heads: { qNorm?: RmsNorm; kNorm?: RmsNorm; rope?: RopeSpec } = {};
     let count = joined.length;
-    if (!readsColumns(ops.slice(index + 1), op.k, context))
-      count = headsBefore(joined, op, context.buffers, heads);
+    const { k } = op;
+    if (k !== undefined && !readsColumns(ops.slice(index + 1), k, context))
+      count = headsBefore(joined, { ...op, k }, context.buffers, heads);
     joined.length = count;
     joined.push(Object.keys(heads).length === 0 ? op : { ...op, heads });
   }
@@ -39,7 +40,7 @@ function joinHeads(ops: readonly LoweredOp[], context: FusionContext): LoweredOp
 /** Notes the ops at the end of `before` that change only the heads of an attention; how many ops are left before them. */
 function headsBefore(
   before: readonly LoweredOp[],
-  { q, k, headDim }: FusedAttention,
+  { q, k, headDim }: Pick<FusedAttention, "q" | "headDim"> & { readonly k: BufferRef },
   buffers: readonly number[],
   heads: { qNorm?: RmsNorm; kNorm?: RmsNorm; rope?: RopeSpec },
 ): number {

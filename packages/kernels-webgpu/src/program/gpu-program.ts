@@ -8,6 +8,7 @@ import { headShader, resultWords } from "../wgsl/head.js";
 import { encodeParams, mostRopes, type Shader } from "../wgsl/shader.js";
 import type { AdapterBody } from "./adapter.js";
 import { Arena } from "./arena.js";
+import { attentionBytes } from "../wgsl/attention.js";
 import { partFloats, rowsPerTile } from "./attention-plan.js";
 import { type BoundDispatch, type DispatchPlan, type StepCounts, stepsOfAllSizes } from "./dispatch.js";
 import { type LowerContext, Lowering } from "./lower.js";
@@ -92,6 +93,13 @@ export class GpuProgramBody implements Disposable {
       );
     this.arena = new Arena(spec, gpu.mostBytes);
     const attentions = spec.ops.filter((op): op is Extract<Op, { op: "attention" }> => op.op === "attention");
+    const widest = Math.max(0, ...attentions.map(({ headDim }) => headDim));
+    const { maxComputeWorkgroupStorageSize: shared } = gpu.device.limits;
+    if (attentionBytes(widest) > shared)
+      throw new OctavoError(
+        "artifact_unsupported",
+        `The model has heads of ${widest} elements, for which attention on a GPU needs ${attentionBytes(widest)} bytes of memory shared by a workgroup; this one has ${shared}.`,
+      );
     const most = Math.max(0, ...attentions.map(partFloats));
     this.#partSlots = most === 0 ? 0 : Math.min(mostSplitSegments, Math.floor(gpu.mostBytes / (4 * most)));
     this.#memories = memories;

@@ -10,6 +10,7 @@ import {
   gatedActivationShader,
   gateShader,
   gatherShader,
+  scaleByShader,
   scaleShader,
   sigmoidGateShader,
   splitShader,
@@ -92,7 +93,7 @@ export class Lowering {
       case "add":
         return [this.#map(addShader, op.out, op.in)];
       case "scale":
-        return [this.#map(scaleShader, op.on, op.on, undefined, { factor: op.factor })];
+        return [this.#scale(op)];
       case "clamp":
         return [this.#map(clampShader, op.on, op.on, undefined, { limit: op.limit })];
       case "round_e4m3":
@@ -151,6 +152,12 @@ export class Lowering {
       buffers: [],
       launch: overRows(shader, width, this.#phase),
     };
+  }
+
+  #scale({ on, factor, by }: Extract<Op, { op: "scale" }>): DispatchPlan {
+    if (by === undefined) return this.#map(scaleShader, on, on, undefined, { factor });
+    const plan = this.#map(scaleByShader, on, on, undefined, { factor });
+    return { ...plan, buffers: [this.#context.vector(by)] };
   }
 
   #norm(op: Extract<Op, { op: "rms_norm" | "layer_norm" }>): DispatchPlan {

@@ -8,7 +8,12 @@ export const attentionChunk = 16;
 export const segmentPositions = 256;
 /** Queries, each a token's row of one head, that share the keys a workgroup reads. */
 export function queriesAtOnce(headDim: number): number {
-  return headDim > 128 ? 8 : 16;
+  return headDim > 256 ? 4 : headDim > 128 ? 8 : 16;
+}
+/** Memory that a workgroup shares, nearly all of it for queries and a chunk of keys or values. */
+export function attentionBytes(headDim: number): number {
+  const queries = queriesAtOnce(headDim);
+  return 4 * (queries * (headDim + attentionChunk + 8) + attentionChunk * (headDim + 1));
 }
 const threads = 128;
 

@@ -14,16 +14,18 @@ function mapShader<Extra extends string>(
   body: string,
   extra: Readonly<Record<Extra, ParamType>>,
   functions = "",
+  /** A vector that `body` reads by this name. */
+  vector?: string,
 ): Shader {
   const params = { ...common, ...place("src"), ...place("to"), ...extra };
   return {
     key: `map ${key}`,
     params,
-    bindings: [],
+    bindings: vector === undefined ? [] : ["read"],
     code: () =>
       shaderCode(
         params,
-        [],
+        vector === undefined ? [] : [`var<storage, read> ${vector}: array<f32>;`],
         `${functions}
 @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
   let i = id.x;
@@ -39,6 +41,14 @@ function mapShader<Extra extends string>(
 
 export const addShader = mapShader("add", "st(y + i, ld(y + i) + ld(x + i));", {});
 export const scaleShader = mapShader("scale", "st(y + i, ld(y + i) * p.factor);", { factor: "f32" });
+/** `scaleShader` with a further factor from memory. */
+export const scaleByShader = mapShader(
+  "scale by",
+  "st(y + i, ld(y + i) * (p.factor * by[0]));",
+  { factor: "f32" },
+  "",
+  "by",
+);
 export const clampShader = mapShader("clamp", "st(y + i, clamp(ld(y + i), -p.limit, p.limit));", {
   limit: "f32",
 });

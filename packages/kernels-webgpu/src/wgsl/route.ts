@@ -18,6 +18,7 @@ const params = {
   chosenGroups: "u32",
   counted: "u32",
   weightScale: "f32",
+  hasScales: "u32",
 } as const;
 
 const threads = 64;
@@ -34,11 +35,11 @@ export const mostExperts = 1024;
 export const routeShader: Shader = {
   key: "route",
   params,
-  bindings: ["read"],
+  bindings: ["read", "read"],
   code: () =>
     shaderCode(
       params,
-      ["var<storage, read> bias: array<f32>;"],
+      ["var<storage, read> bias: array<f32>;", "var<storage, read> scales: array<f32>;"],
       `const absent = -3.0e38;
 var<workgroup> shares: array<f32, ${mostExperts}>;
 var<workgroup> ranks: array<f32, ${mostExperts}>;
@@ -71,7 +72,10 @@ var<workgroup> ranks: array<f32, ${mostExperts}>;
   if (p.isSigmoid != 0u && p.overAll != 0u) { total = 1.0; }
   for (var e = lane; e < p.numExperts; e += ${threads}u) {
     var weight = f32(${notChosen});
-    if (is_chosen(e)) { weight = shares[e] / total * p.weightScale; }
+    if (is_chosen(e)) {
+      weight = shares[e] / total * p.weightScale;
+      if (p.hasScales != 0u) { weight = weight * scales[e]; }
+    }
     st(weights + e, weight);
   }
 }

@@ -110,7 +110,7 @@ public:
         if (name == "convolution") return convolution(op);
         if (name == "gated_delta_rule" || name == "state_space") return recurrence(op, name == "gated_delta_rule");
         if (name == "add") return AddOp{span(op, "in"), span(op, "out")};
-        if (name == "scale") return ScaleOp{span(op, "on"), real(op, "factor")};
+        if (name == "scale") return ScaleOp{span(op, "on"), real(op, "factor"), unwrap_or_null<const Vector>(op.Get("by"))};
         if (name == "clamp") return ClampOp{span(op, "on"), real(op, "limit")};
         if (name == "round_e4m3") {
             const BufferSpan in = span(op, "in");
@@ -147,7 +147,7 @@ private:
             rule.groups_by_two = text(groups, "by") == "two_best";
         }
         ExpertsOp read{span(op, "in"), span(op, "scores"), span(op, "out"), {}, rule, unwrap_or_null<const Vector>(op.Get("selectionBias")),
-                       activation(op), !op.Get("isGated").IsUndefined(), !op.Get("isSplit").IsUndefined()};
+                       unwrap_or_null<const Vector>(op.Get("expertScales")), activation(op), !op.Get("isGated").IsUndefined(), !op.Get("isSplit").IsUndefined()};
         const Napi::Array list = op.Get("experts").As<Napi::Array>();
         for (uint32_t i = 0; i < list.Length(); i++) {
             const Napi::Object expert = list.Get(i).As<Napi::Object>();

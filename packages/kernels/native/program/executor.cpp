@@ -152,8 +152,10 @@ struct Executor::Step {
     void operator()(const AttentionOp& op) {
         const KvShape& shape = cache.shape(op.layer);
         const KvLayer& layer = cache.layer(op.layer);
-        const Rows keys = program.rows(op.k);
-        executor.attention_.store(shape, layer, keys, shape.is_latent ? keys : program.rows(op.v));
+        if (op.k.buffer >= 0) {
+            const Rows keys = program.rows(op.k);
+            executor.attention_.store(shape, layer, keys, shape.is_latent ? keys : program.rows(op.v));
+        }
         AttentionSpec spec = op.spec;
         if (op.sinks) spec.sinks = op.sinks->data();
         spec.look_ahead = op.look_ahead;
@@ -256,8 +258,9 @@ struct Executor::Step {
 
     void operator()(const ScaleOp& op) {
         const Rows on = program.rows(op.on);
+        const float factor = op.by ? op.factor * op.by->front() : op.factor;
         for_rows(executor.pool_, num_rows, op.on.width / 8, [&](int64_t begin, int64_t end) {
-            for (int64_t i = begin; i < end; i++) op_kernels().scale(on.row(i), op.factor, op.on.width);
+            for (int64_t i = begin; i < end; i++) op_kernels().scale(on.row(i), factor, op.on.width);
         });
     }
 

@@ -129,7 +129,7 @@ private:
 }  // namespace
 
 void ExpertRouting::choose(Rows scores, int64_t num_rows, int64_t num_experts, const RoutingRule& rule, const float* bias,
-                           ThreadPool& pool) {
+                           const float* scales, ThreadPool& pool) {
     const int64_t top_k = rule.top_k;
     top_k_ = top_k;
     const size_t num_choices = static_cast<size_t>(num_rows * top_k);
@@ -140,7 +140,10 @@ void ExpertRouting::choose(Rows scores, int64_t num_rows, int64_t num_experts, c
     for_rows(pool, num_rows, num_experts, [&](int64_t begin, int64_t end) {
         RowRouter router(rule, num_experts, bias);
         for (int64_t row = begin; row < end; ++row) {
-            router.choose(scores.row(row), experts_.data() + row * top_k, weights_.data() + row * top_k);
+            const int32_t* experts = experts_.data() + row * top_k;
+            float* weights = weights_.data() + row * top_k;
+            router.choose(scores.row(row), experts_.data() + row * top_k, weights);
+            for (int64_t k = 0; scales != nullptr && k < top_k; ++k) weights[k] *= scales[experts[k]];
         }
     });
 

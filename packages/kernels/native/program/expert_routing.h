@@ -12,8 +12,10 @@ namespace octavo {
 /// scores alone. A choice is a (row, expert) pair; choices are numbered expert by expert, and by row within an expert.
 class ExpertRouting {
 public:
-    /// Chooses experts for each row by `num_experts` scores. `bias`, one an expert, may be null.
-    void choose(Rows scores, int64_t num_rows, int64_t num_experts, const RoutingRule& rule, const float* bias, ThreadPool& pool);
+    /// Chooses experts for each row by `num_experts` scores. `bias` and `scales`, one an expert, may be
+    /// null; `scales` multiply the weights.
+    void choose(Rows scores, int64_t num_rows, int64_t num_experts, const RoutingRule& rule, const float* bias, const float* scales,
+                ThreadPool& pool);
 
     /// Choices of an expert: [first(expert), first(expert + 1)).
     int64_t first(int64_t expert) const { return starts_[static_cast<size_t>(expert)]; }

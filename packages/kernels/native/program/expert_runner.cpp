@@ -64,7 +64,8 @@ void ExpertRunner::run(const ExpertsOp& op, Rows in, Rows scores, Rows out, int6
             return static_cast<float*>(memory_.get(slot, static_cast<size_t>(num_choices * width) * sizeof(float)));
         };
         routing_.choose({scores.row(first), scores.stride}, count, static_cast<int64_t>(op.experts.size()), op.rule,
-                        op.selection_bias ? op.selection_bias->data() : nullptr, pool_);
+                        op.selection_bias ? op.selection_bias->data() : nullptr,
+                        op.expert_scales ? op.expert_scales->data() : nullptr, pool_);
         float* activated = floats(kActivated, inner);
         const auto input = [&](int64_t choice) -> const float* { return in.row(first + routing_.row_of(choice)); };
         if (gated || op.is_plain) {

@@ -107,8 +107,8 @@ struct RopeOp {
 };
 struct AttentionOp {
     BufferSpan q;
-    BufferSpan k;
-    BufferSpan v;  // buffer < 0 where a key is its value
+    BufferSpan k;  // buffer < 0 where another op writes the layer
+    BufferSpan v;  // buffer < 0 there, too, and where a key is its value
     BufferSpan out;
     int64_t layer;
     AttentionSpec spec;
@@ -149,6 +149,7 @@ struct ExpertsOp {
     std::vector<ExpertWeights> experts;
     RoutingRule rule;
     std::shared_ptr<const Vector> selection_bias;  // may be null
+    std::shared_ptr<const Vector> expert_scales;  // may be null
     Activation activation;
     /// Experts of `gate` and `down` alone, whose activation multiplies nothing.
     bool is_plain;
@@ -219,6 +220,7 @@ struct AddOp {
 struct ScaleOp {
     BufferSpan on;
     float factor;
+    std::shared_ptr<const Vector> by = nullptr;  // one value; may be null
 
     auto reads() const { return std::array{on}; }
     auto writes() const { return std::array{on}; }

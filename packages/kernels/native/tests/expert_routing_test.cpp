@@ -23,7 +23,7 @@ void check_choices() {
         ExpertRouting routing;
         for (const int64_t top_k : {int64_t{1}, int64_t{3}, kExperts}) {
             for (const bool among_chosen : {false, true}) {
-                routing.choose({scores.data(), kExperts}, 100, kExperts, {top_k, false, among_chosen}, nullptr, pool);
+                routing.choose({scores.data(), kExperts}, 100, kExperts, {top_k, false, among_chosen}, nullptr, nullptr, pool);
                 CHECK(routing.first(0) == 0 && routing.first(kExperts) == 100 * top_k);
                 for (int64_t row = 0; row < 100; ++row) {
                     const float* of_row = scores.data() + row * kExperts;
@@ -73,7 +73,7 @@ void check_odd_scores() {
     };
     ThreadPool pool(1);
     ExpertRouting routing;
-    routing.choose({scores.data(), kExperts}, 6, kExperts, {2}, nullptr, pool);
+    routing.choose({scores.data(), kExperts}, 6, kExperts, {2}, nullptr, nullptr, pool);
     const auto expert_of = [&](int64_t row, int64_t k) {
         int64_t expert = 0;
         while (routing.first(expert + 1) <= routing.choice(row, k)) ++expert;

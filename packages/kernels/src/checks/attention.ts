@@ -26,19 +26,28 @@ export function checkAttention(
     check.fail(`needs softCap to be positive and finite, not ${op.softCap}`);
   if (op.sinks !== undefined) check.equal("the number of sinks", op.sinks.length, "the heads", numHeads);
   check.equal("the width of q", check.read("q", op.q).width, "the heads' columns", numHeads * headDim);
-  check.equal("the width of k", check.read("k", op.k).width, "the kv heads' columns", numKvHeads * headDim);
-  if (op.v !== undefined)
-    check.equal("the width of v", check.read("v", op.v).width, "the kv heads' columns", numKvHeads * headDim);
+  const kvWidth = numKvHeads * headDim;
+  if (op.k === undefined && (op.v ?? op.valueDim) !== undefined) check.fail("has values without keys");
+  for (const [name, ref] of [
+    ["k", op.k],
+    ["v", op.v],
+  ] as const) {
+    if (ref === undefined) continue;
+    check.equal(`the width of ${name}`, check.read(name, ref).width, "the kv heads' columns", kvWidth);
+  }
   const out = check.write("out", op.out);
   check.equal("the width of out", out.width, "the heads' columns", numHeads * valueDimOf(op, check));
   const [known, own] = [kvLayers[layer], kvLayerOf(op)];
   if (known !== undefined && !isSameKvLayer(known, own))
     check.fail(`differs from another op with layer ${layer} of the KV cache in kv heads or head size`);
+  if (known === undefined && op.k === undefined)
+    check.fail(`reads layer ${layer} of the KV cache, which no op before it writes`);
   kvLayers[layer] = own;
 }
 
 /** Columns that an attention op gives for each head. */
-function valueDimOf({ v, valueDim, headDim }: Extract<Op, { op: "attention" }>, check: OpChecker): number {
+function valueDimOf({ k, v, valueDim, headDim }: AttentionOp, check: OpChecker): number {
+  if (k === undefined) return headDim;
   if (v !== undefined) {
     if (valueDim !== undefined) check.fail("has values of their own, which are as wide as keys");
     return headDim;

@@ -42,10 +42,12 @@ export function checkExpert(
 }
 
 export function checkRouting(op: Extract<Op, { op: "experts" }>, check: OpChecker): void {
-  const { groups, topK, selectionBias, scoring, weightScale = 1, experts } = op;
+  const { groups, topK, selectionBias, scoring, weightScale = 1, expertScales, experts } = op;
   if (scoring !== undefined && scoring !== "sigmoid") check.fail(`knows no scoring ${String(scoring)}`);
   if (selectionBias !== undefined)
     check.equal("the selection bias", selectionBias.length, "the experts", experts.length);
+  if (expertScales !== undefined)
+    check.equal("the number of scales", expertScales.length, "the experts", experts.length);
   if (!Number.isFinite(weightScale)) check.fail(`scales its weights by ${weightScale}`);
   if (groups === undefined) return;
   check.positive("groups.count", groups.count);

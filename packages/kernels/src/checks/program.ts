@@ -171,6 +171,7 @@ class ProgramChecker {
       }
       case "scale":
         this.#read("on", op.on);
+        if (op.by !== undefined) this.#equal("the number of values of by", op.by.length, "a factor", 1);
         if (!Number.isFinite(op.factor)) this.#fail(`has the factor ${op.factor}`);
         return;
       case "round_e4m3": {

@@ -82,9 +82,9 @@ function headsOf(
   count: number,
   rank: number,
 ): LocalBuffer | undefined {
-  const op = ops.find((one) => one.op === "attention");
-  if (op?.op !== "attention") return undefined;
-  if (op?.v === undefined) return undefined;
+  // Ops of layers that keep nothing have queries alone.
+  const op = ops.find((one) => one.op === "attention" && one.k !== undefined);
+  if (op?.op !== "attention" || op.k === undefined || op.v === undefined) return undefined;
   const spans = [op.q, op.k, op.v].map((ref) => spanOf(ref, buffers));
   if (spans.some((span) => span.buffer !== buffer)) return undefined;
   return new LocalBuffer(

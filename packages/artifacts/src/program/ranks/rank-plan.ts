@@ -130,8 +130,8 @@ class RankPlanner {
   }
 
   #attention(op: OpOf<"attention">): void {
-    const { numHeads, numKvHeads, headDim, sinks, v } = op;
-    if (v === undefined) {
+    const { numHeads, numKvHeads, headDim, sinks, valueDim } = op;
+    if (valueDim !== undefined) {
       throw new OctavoError(
         "invalid_option",
         `tensor_parallel_size is ${this.#count}, but the model has latent attention, whose cache cannot be divided by heads.`,
@@ -162,8 +162,8 @@ class RankPlanner {
     this.#ops.push({
       ...op,
       q: own(op.q, numHeads),
-      k: own(op.k, numKvHeads),
-      v: own(v, numKvHeads),
+      ...(op.k !== undefined && { k: own(op.k, numKvHeads) }),
+      ...(op.v !== undefined && { v: own(op.v, numKvHeads) }),
       out: this.#own(this.#span(op.out)),
       numHeads: heads.width,
       numKvHeads: numKvHeads / this.#count,
@@ -221,13 +221,14 @@ class RankPlanner {
       return;
     }
     const own = local.own(on);
+    const out = op.op === "rope" ? own : local.own(this.#span(op.out));
     if (op.op === "rope") {
       this.#ops.push({ ...op, on: own });
       return;
     }
     const isWhole = op.weight.length === on.width && op.groupSize !== on.width;
     const weight = isWhole ? vectorElements(op.weight, local.ranges(on)) : op.weight;
-    this.#ops.push({ ...op, in: own, out: own, weight });
+    this.#ops.push({ ...op, in: own, out, weight });
   }
 
   #weights(

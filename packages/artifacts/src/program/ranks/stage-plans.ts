@@ -104,15 +104,28 @@ function placesOf(plan: ModelPlan): Cut[] {
   const liveBefore = livenessOf(plan);
   const written = new Set<number>();
   const cuts: Cut[] = [];
+  const isKept = keptBefore(ops);
   let weightBytes = 0;
   for (const [before, op] of ops.slice(0, gather < 0 ? ops.length : gather).entries()) {
     const live = [...(liveBefore[before] ?? [])].filter((buffer) => written.has(buffer));
     const width = live.reduce((sum, buffer) => sum + (buffers[buffer] ?? 0), 0);
-    if (weightBytes > 0) cuts.push({ before, live, width, weightBytes });
+    if (weightBytes > 0 && !isKept(before)) cuts.push({ before, live, width, weightBytes });
     weightBytes += bytesOf(op);
     for (const { buffer } of refsOf(op)) written.add(buffer);
   }
   return cuts;
+}
+
+/** Whether an op from here on attends to a layer of the cache that one before here has written: no cache has it in two stages. */
+function keptBefore(ops: readonly PlannedOp[]): (before: number) => boolean {
+  const spans = new Map<number, { readonly first: number; last: number }>();
+  for (const [index, op] of ops.entries()) {
+    if (op.op !== "attention") continue;
+    const known = spans.get(op.layer);
+    if (known === undefined) spans.set(op.layer, { first: index, last: index });
+    else if (op.k === undefined) known.last = index;
+  }
+  return (before) => [...spans.values()].some(({ first, last }) => first < before && before <= last);
 }
 
 /** Before each op, the buffers whose columns are still read. A write of a part of a buffer keeps the rest. */

@@ -113,7 +113,8 @@ class ReferenceStep {
       case "scale":
         return this.#eachRow((row) => {
           const values = this.#row(op.on, row);
-          values.set(values.map((value) => value * op.factor));
+          const factor = op.by === undefined ? op.factor : op.factor * (vectorOf(op.by)[0] ?? 1);
+          values.set(values.map((value) => value * factor));
         });
       case "round_e4m3":
         return this.#eachRow((row) => {
@@ -214,7 +215,9 @@ class ReferenceStep {
     const routed = routeToExperts(scores, op, op.selectionBias && vectorOf(op.selectionBias));
     const input = this.#row(op.in, row);
     const sum = new Float64Array(this.#row(op.out, row).length);
-    for (const [index, weight] of routed) {
+    const scales = op.expertScales && vectorOf(op.expertScales);
+    for (const [index, share] of routed) {
+      const weight = share * (scales?.[index] ?? 1);
       const expert = op.experts[index];
       if (expert === undefined)
         throw new OctavoError("internal_error", `The mixture has no expert ${index}.`);
@@ -261,10 +264,12 @@ class ReferenceStep {
     const kvWidth = numKvHeads * headDim;
     const keys = this.#cache.keys[op.layer] ?? new Float32Array();
     const values = this.#cache.values[op.layer] ?? new Float32Array();
+    const { k, v } = op;
     this.#eachRow((row) => {
       const slot = this.#plan.slots[row] ?? 0;
-      keys.set(this.#row(op.k, row), slot * kvWidth);
-      values.set(this.#row(op.v ?? op.k, row), slot * kvWidth);
+      if (k === undefined) return;
+      keys.set(this.#row(k, row), slot * kvWidth);
+      values.set(this.#row(v ?? k, row), slot * kvWidth);
     });
     for (let sequence = 0; sequence < this.#plan.numSequences; sequence++) {
       const [start = 0, end = 0] = this.#plan.queryStarts.subarray(sequence, sequence + 2);

@@ -10,6 +10,7 @@ const fewExperts = 5;
 
 interface Routing extends Omit<RoutingRule, "topK" | "softmaxOver"> {
   readonly selection?: readonly number[];
+  readonly scales?: readonly number[];
   readonly isGated?: false;
 }
 
@@ -58,6 +59,7 @@ export function expertsConformance(open: () => Backend): void {
         { ...plain, rule: { scoring: "sigmoid", selection: [3, 0, 0.1, -2, 0] } },
       ],
       ["a bias on a softmax", { ...plain, topK: 3, rule: { selection: [0.4, 0, 0.2, -2, 0] } }],
+      ["a scale for each expert", { ...plain, rule: { scales: [0.5, -1, 2, 0, 1.5] } }],
       [
         "the best groups by their best expert",
         { ...six, rule: { groups: { count: 3, chosen: 2, by: "best" } } },
@@ -156,6 +158,7 @@ export function expertsConformance(open: () => Backend): void {
         [/rows of expert 0's gate/, { isGated: false }],
         [/knows no scoring tanh/, { scoring: "tanh" }],
         [/the selection bias is 1, the experts are 2/, { selectionBias: vector(backend, [1]) }],
+        [/the number of scales is 3, the experts are 2/, { expertScales: vector(backend, [1, 2, 3]) }],
         [/scales its weights by NaN/, { weightScale: NaN }],
         [/has 2 experts in 3 groups/, { groups: { count: 3, chosen: 1, by: "best" } }],
         [/chooses 2 experts of 1 of 2 groups/, { topK: 2, groups: { count: 2, chosen: 1, by: "best" } }],
@@ -233,8 +236,12 @@ async function runMixture(
   mixture: Mixture,
 ): Promise<Float32Array[]> {
   const { topK, softmaxOver, activation } = mixture;
-  const { selection, ...rule } = mixture.rule ?? {};
-  const routing = { ...rule, ...(selection !== undefined && { selectionBias: vector(backend, selection) }) };
+  const { selection, scales, ...rule } = mixture.rule ?? {};
+  const routing = {
+    ...rule,
+    ...(selection !== undefined && { selectionBias: vector(backend, selection) }),
+    ...(scales !== undefined && { expertScales: vector(backend, scales) }),
+  };
   const experts = await realize(backend, weights, mixture);
   const input = { buffer: 0, column: 0, width: hiddenSize };
   const scores = { buffer: 0, column: hiddenSize };
@@ -263,7 +270,8 @@ function expected(row: Float32Array, weights: readonly FloatWeights[], mixture: 
   const { topK, softmaxOver, rule } = mixture;
   const routed = routeToExperts(scores, { topK, softmaxOver, ...rule }, rule?.selection);
   const sum = Array.from({ length: hiddenSize }, () => 0);
-  for (const [expert, weight] of routed) {
+  for (const [expert, share] of routed) {
+    const weight = share * (rule?.scales?.[expert] ?? 1);
     const output = runExpert(row.subarray(0, hiddenSize), weights[expert], mixture);
     for (const [column, value] of output.entries()) sum[column] = (sum[column] ?? 0) + weight * value;
   }

@@ -247,6 +247,8 @@ export function misuseConformance(open: () => Backend): void {
         [/width of q is 8/, replaced(1, { numHeads: 2 })],
         [/2 heads over 3 kv heads/, replaced(1, { numHeads: 2, numKvHeads: 3 })],
         [/must be even/, replaced(1, { headDim: 7 })],
+        [/keys or values alone/, replaced(1, { v: undefined })],
+        [/layer 0 of the KV cache, which no op before/, replaced(1, { k: undefined, v: undefined })],
         [/slidingWindow/, replaced(1, { slidingWindow: 0 })],
         [/softCap/, replaced(1, { softCap: -1 })],
         [/op 0 \(scale\) reads buffer 1 .*nothing has written/, inserted(0, scale)],

@@ -297,7 +297,7 @@ export function rowOpsConformance(open: () => Backend): void {
         ops: [
           { op: "embedding", weight: table, out: { buffer: 1 }, scale: 0.5 },
           { op: "add", in: { buffer: 0 }, out: { buffer: 1 } },
-          { op: "scale", on: { buffer: 1 }, factor: -2 },
+          { op: "scale", on: { buffer: 1 }, factor: -4, by: vector(backend, [0.5]) },
         ],
         result: 1,
       });

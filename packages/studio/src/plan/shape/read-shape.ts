@@ -103,14 +103,14 @@ export function shapeOfConfig(config: ModelConfig): ModelShape {
     // All experts of a layer have one shape.
     if (op.op === "experts") {
       add(op.experts[0], op.experts.length, true);
-      add([op.selectionBias], 1, false);
+      add([op.selectionBias, op.expertScales], 1, false);
     } else if (op.op === "head_linear") add(op.weights[0], op.weights.length, false);
     else add(op, 1, false);
     if (op.op !== "attention") continue;
-    // An encoder's layers take turns in the cache.
     // In latent attention a value is a part of its key.
-    const stored = op.v === undefined ? 1 : 2;
-    const isKept = config.encoder === undefined || attention.length === 0;
+    const stored = op.valueDim === undefined ? 2 : 1;
+    // An encoder's layers take turns in the cache; some layers read what another keeps.
+    const isKept = op.k !== undefined && (config.encoder === undefined || attention.length === 0);
     attention.push({
       kvElements: isKept ? stored * op.numKvHeads * op.headDim : 0,
       kvVectors: isKept ? stored * op.numKvHeads : 0,

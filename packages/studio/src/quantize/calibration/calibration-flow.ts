@@ -143,8 +143,7 @@ export class CalibrationFlow {
   ): Promise<void> {
     const { sequences } = this.#texts;
     const longest = sequences.reduce((most, tokens) => Math.max(most, tokens.length), 1);
-    const { config } = this.source.checkpoint;
-    using runner = await LayerRunner.create(this.backend, stages, weights, config, longest);
+    using runner = await LayerRunner.create(this.backend, stages, weights, longest);
     for (const sequence of sequences.keys()) {
       const out = await runner.run(await before.read(sequence), observe);
       await after?.write(sequence, out);

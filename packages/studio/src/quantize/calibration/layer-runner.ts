@@ -1,4 +1,4 @@
-import type { Backend, KvCache, Matrix, Op, Vector } from "@octavo/kernels";
+import { type Backend, type KvCache, kvLayersOf, type Matrix, type Op, type Vector } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
 import {
   type MatrixPlan,
@@ -6,7 +6,6 @@ import {
   type VectorPlan,
   weightsIn,
 } from "@octavo/artifacts/program/model-plan";
-import type { ModelConfig } from "@octavo/engine";
 import { viewBytes } from "../output/output-tensor.js";
 import type { SequenceState } from "./hidden-states.js";
 import type { ExpertsOp, LayerStage } from "./layer-stages.js";
@@ -44,12 +43,13 @@ export class LayerRunner implements Disposable {
     backend: Backend,
     stages: readonly LayerStage[],
     weights: ReadonlyMap<string, Float32Array>,
-    { numKvHeads, headDim }: ModelConfig,
     maxTokens: number,
   ): Promise<LayerRunner> {
     const numBlocks = Math.ceil(maxTokens / blockSize);
+    const kvLayers = kvLayersOf(stages.flatMap(({ ops }) => ops));
     const cache = backend.createKvCache({
-      layers: [{ numKvHeads, headDim }],
+      // A backend's cache has a layer, even where nothing attends.
+      layers: kvLayers.length > 0 ? kvLayers : [{ numKvHeads: 1, headDim: 2 }],
       numBlocks,
       blockSize,
       dtype: "f32",
@@ -183,8 +183,11 @@ export class LayerRunner implements Disposable {
         return { ...rest, ...(sinks !== undefined && { sinks: expectMade(this.#vectors.get(sinks)) }) };
       }
       case "experts": {
-        const { selectionBias: bias, ...rest } = op;
-        const added = bias && { selectionBias: expectMade(this.#vectors.get(bias)) };
+        const { selectionBias: bias, expertScales: scales, ...rest } = op;
+        const added = {
+          ...(bias && { selectionBias: expectMade(this.#vectors.get(bias)) }),
+          ...(scales && { expertScales: expectMade(this.#vectors.get(scales)) }),
+        };
         return {
           ...rest,
           ...added,
@@ -195,10 +198,13 @@ export class LayerRunner implements Disposable {
           })),
         };
       }
+      case "scale": {
+        const { by, ...rest } = op;
+        return { ...rest, ...(by !== undefined && { by: expectMade(this.#vectors.get(by)) }) };
+      }
       case "rope":
       case "gated_activation":
       case "add":
-      case "scale":
       case "clamp":
       case "round_e4m3":
       case "activation":
@@ -250,9 +256,13 @@ function createMatrix(
 
 function createVector(
   backend: Backend,
-  { sources }: VectorPlan,
+  { sources, length }: VectorPlan,
   weights: ReadonlyMap<string, Float32Array>,
 ): Vector {
+  if (sources.length === 0) {
+    const data = viewBytes(new Float32Array(length).fill(1));
+    return backend.createVector([{ type: "f32", length, bytes: { data }, name: "ones" }]);
+  }
   return backend.createVector(
     sources.map(({ name, shape }) => ({
       type: "f32",

@@ -58,7 +58,7 @@ export function layerStages(plan: ModelPlan, layer: number, path: string): Layer
 function opsOfLayer(plan: ModelPlan, layer: number): readonly PlannedOp[] {
   const place = (op: PlannedOp): number | "outside" | undefined => {
     if (op.op === "gather") return "outside";
-    if (!("weight" in op)) return undefined;
+    if (!("weight" in op) || op.weight.sources.length === 0) return undefined;
     return layerOf(op.weight.sources[0]?.name ?? "") ?? "outside";
   };
   const first = plan.ops.findIndex((op) => place(op) === layer);
@@ -123,6 +123,11 @@ class StageBuilder {
       case "round_e4m3":
         return { reads: [op.in], writes: [op.out], changes: [] };
       case "attention":
+        if (op.k === undefined)
+          throw artifactUnsupported(
+            this.#path,
+            "has layers that attend to another's keys and values, which cannot run alone; choose a method without calibration",
+          );
         return { reads: [op.q, op.k, ...(op.v === undefined ? [] : [op.v])], writes: [op.out], changes: [] };
       case "rope":
       case "scale":
@@ -187,7 +192,7 @@ class StageBuilder {
         return {
           ...op,
           q: at(op.q, before),
-          k: at(op.k, before),
+          ...(op.k !== undefined && { k: at(op.k, before) }),
           ...(op.v !== undefined && { v: at(op.v, before) }),
           out: at(op.out, this.#places),
           layer: 0,

@@ -18,7 +18,10 @@ export function ropeMetadata(
   const { rotaryDim, theta, scaling } = config.rope;
   const key = `${kind}.rope.scaling`;
   const base = { [`${kind}.rope.dimension_count`]: u32(rotaryDim), [`${kind}.rope.freq_base`]: f32(theta) };
-  if (writing?.takesRopeFactors !== true && ["llama3", "factors", "longrope"].includes(scaling.kind)) {
+  if (
+    writing?.takesRopeFactors !== true &&
+    ["llama3", "factors", "longrope", "proportional"].includes(scaling.kind)
+  ) {
     throw artifactUnsupported(
       path,
       `scales its rotary frequencies one by one, which llama.cpp's ${kind} models cannot`,
@@ -29,6 +32,14 @@ export function ropeMetadata(
       return { metadata: base, factors: {} };
     case "llama3":
       return { metadata: base, factors: { always: llama3Factors(config) } };
+    case "proportional": {
+      const numRotated = Math.floor((scaling.share * rotaryDim) / 2);
+      // llama.cpp's converter takes so large a divisor for pairs that stay.
+      const factors = Array.from({ length: rotaryDim / 2 }, (_, pair) =>
+        pair < numRotated ? scaling.factor : 1e30,
+      );
+      return { metadata: base, factors: { always: Float32Array.from(factors) } };
+    }
     case "linear":
       return {
         metadata: { ...base, [`${key}.type`]: ggufText("linear"), [`${key}.factor`]: f32(scaling.factor) },

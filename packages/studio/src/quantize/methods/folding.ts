@@ -125,7 +125,7 @@ function overlaps(ref: BufferRef, column: number, width: number): boolean {
 }
 
 function readsOf(op: PlannedOp): readonly BufferRef[] {
-  if (op.op === "attention") return [op.q, op.k, ...(op.v === undefined ? [] : [op.v])];
+  if (op.op === "attention") return [op.q, ...(op.k ? [op.k] : []), ...(op.v ? [op.v] : [])];
   if (op.op === "rope" || op.op === "scale") return [op.on];
   if (op.op === "rms_norm") return op.residual === undefined ? [op.in] : [op.in, op.residual];
   return "in" in op ? [op.in] : [];

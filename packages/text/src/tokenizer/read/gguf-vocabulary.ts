@@ -27,7 +27,8 @@ const tokenType = { normal: 1, unknown: 2, control: 3, userDefined: 4, unused: 5
 
 /**
  * Reads the vocabulary in a GGUF file's metadata as llama.cpp understands it: `gpt2` (byte-level BPE), `llama`
- * (SentencePiece BPE by scores), `t5` (Unigram) and `bert` (WordPiece). Throws `artifact_invalid` or `artifact_unsupported`.
+ * (SentencePiece BPE by scores), `gemma4` (BPE of texts with marks for spaces), `t5` (Unigram) and `bert` (WordPiece). Throws
+ * `artifact_invalid` or `artifact_unsupported`.
  */
 export function readGgufVocabulary(metadata: Metadata): ReadTokenizer {
   const kind = metadata.get(`${prefix}model`);
@@ -36,6 +37,8 @@ export function readGgufVocabulary(metadata: Metadata): ReadTokenizer {
       return readByteLevel(metadata);
     case "llama":
       return readSentencePiece(metadata);
+    case "gemma4":
+      return readEscapedPairs(metadata);
     case "t5":
       return readUnigram(metadata);
     case "bert":
@@ -43,7 +46,7 @@ export function readGgufVocabulary(metadata: Metadata): ReadTokenizer {
     default:
       throw new OctavoError(
         "artifact_unsupported",
-        `${prefix}model is ${JSON.stringify(kind) ?? "missing"}; supported vocabularies are bert, gpt2, llama and t5.`,
+        `${prefix}model is ${JSON.stringify(kind) ?? "missing"}; supported vocabularies are bert, gpt2, llama, gemma4 and t5.`,
       );
   }
 }
@@ -121,6 +124,42 @@ function readSentencePiece(metadata: Metadata): ReadTokenizer {
       ],
     },
     ...readEnds(metadata, table.size, { addBos: true, addEos: false, bos: 1, eos: 2 }),
+  };
+  return { specification, table };
+}
+
+/** Merges of characters, not bytes, over lines in which a mark stands for each space; what has no token falls back to bytes. */
+function readEscapedPairs(metadata: Metadata): ReadTokenizer {
+  const { vocabulary, table, addedTokens } = readTokens(metadata);
+  const specification: TokenizerSpecification = {
+    vocabulary,
+    addedTokens,
+    model: {
+      kind: "bpe",
+      merges: readMerges(metadata, table),
+      unknownId: readId(metadata, "unknown_token_id", table.size),
+      fuseUnknown: true,
+      byteFallback: true,
+      ignoreMerges: false,
+      continuingSubwordPrefix: "",
+      endOfWordSuffix: "",
+    },
+    normalizer: { kind: "replace", pattern: { literal: " " }, content: metaspace },
+    preTokenizer: {
+      kind: "split",
+      pattern: { regex: "[^\\n]+|\\n+" },
+      behavior: "isolated",
+      invert: false,
+    },
+    decoder: {
+      kind: "sequence",
+      items: [
+        { kind: "replace", pattern: { literal: metaspace }, content: " " },
+        { kind: "byte-fallback" },
+        { kind: "fuse" },
+      ],
+    },
+    ...readEnds(metadata, table.size, { addBos: true, addEos: false, bos: undefined, eos: undefined }),
   };
   return { specification, table };
 }
