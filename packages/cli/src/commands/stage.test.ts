@@ -10,7 +10,7 @@ it("octavo stage computes the first layers of octavo serve's model; without a ke
   const keyFile = join(folder, "key");
   const missing = await runOctavo(["stage", "--port", "0", "--pipeline-key-file", keyFile]);
   assert.equal(missing.code, 1);
-  assert.match(missing.err, /pipeline_key_file .*key: .*no such file/);
+  assert.match(missing.err, /--pipeline-key-file .*key: there is no such file/);
   await writeFile(keyFile, "a secret of the two of us\n");
   const stage = startOctavo(["stage", "--port", "0", "--pipeline-key-file", keyFile]);
   let said = "";

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
-import { OctavoError } from "@octavo/protocol/errors";
+import { OctavoError, systemProblem } from "@octavo/protocol/errors";
 
 const nonceBytes = 32;
 const proofBytes = 32;
@@ -19,7 +19,7 @@ export function readStageKey(path: string): Buffer {
   try {
     text = readFileSync(path, "utf8").trim();
   } catch (cause) {
-    throw fail((cause as Error).message, cause);
+    throw fail(systemProblem(cause), cause);
   }
   const key = Buffer.from(text);
   if (key.length < fewestKeyBytes)
