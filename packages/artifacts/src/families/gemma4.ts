@@ -212,8 +212,8 @@ function gemma4GgufSettings(values: GgufValues, base: GgufBase): Partial<ModelCo
   );
   const localDim = values.number("attention.key_length_swa") ?? headDim;
   const kvHeads = values.numbers("attention.head_count_kv");
-  const kvHeadsWhere = (hasWindow: boolean): number =>
-    kvHeads?.[slidingWindows.findIndex((window) => (window !== undefined) === hasWindow)] ?? numKvHeads;
+  const kvHeadsWhere = (isLocal: boolean): number =>
+    kvHeads?.[slidingWindows.findIndex((window) => (window !== undefined) === isLocal)] ?? numKvHeads;
   const inner = values.numbers("feed_forward_length");
   const numShared = values.number("attention.shared_kv_layers") ?? 0;
   const size = values.number("embedding_length_per_layer_input") ?? 0;
