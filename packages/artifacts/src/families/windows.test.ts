@@ -55,6 +55,8 @@ const expected: readonly (readonly [modelType: string, config: object, layers: s
   ["gemma2", pattern, "sfsfsfsf"],
   ["gemma3_text", {}, "sssssfss"],
   ["gemma3_text", pattern, "ssfssfss"],
+  ["gemma4_text", {}, "sssssfsf"],
+  ["gemma4_text", pattern, "sssssfsf"],
   ["gpt_oss", pattern, "sfsfsfsf"],
   ["olmo3", {}, "sssfsssf"],
   ["olmo3", pattern, "sssfsssf"],

@@ -9,6 +9,7 @@ import {
   numSlices,
   tileRows,
 } from "./matrix-forms.js";
+import { notChosen } from "./route.js";
 import { type Shader, shaderCode } from "./shader.js";
 
 /** What a linear does beside multiplying. */
@@ -256,7 +257,7 @@ function maskCheck({ hasMask }: LinearKind, numRows: number): string {
   return `if (index == 0u) {
     is_needed = 0u;
     for (var r = first_row; r < first_row + ${numRows}u && r <= last_row; r++) {
-      if (ld(p.mask + r * p.maskStride) >= 0.0) { is_needed = 1u; }
+      if (ld(p.mask + r * p.maskStride) != f32(${notChosen})) { is_needed = 1u; }
     }
   }
   if (workgroupUniformLoad(&is_needed) == 0u) { return; }`;
@@ -272,7 +273,7 @@ fn finished(total: f32, factor: f32, n: u32) -> f32 {
 }
 fn finish(row: u32, n: u32, value: f32) {
   let at = p.to + row * p.toStride + n;
-  ${weighs ? "let weight = ld(p.mask + row * p.maskStride);\n  if (weight < 0.0) { return; }" : ""}
+  ${weighs ? `let weight = ld(p.mask + row * p.maskStride);\n  if (weight == f32(${notChosen})) { return; }` : ""}
   if (p.accumulates != 0u) { st(at, ${weighs ? "fma(value, weight, ld(at))" : "ld(at) + value"}); } else { st(at, value); }
 }`;
 }

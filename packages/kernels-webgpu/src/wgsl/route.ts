@@ -23,8 +23,8 @@ const params = {
 
 const threads = 64;
 
-/** What the weight of an expert is that a row does not go to. */
-export const notChosen = -1;
+/** What the weight of an expert is that a row does not go to; no other weight is. */
+export const notChosen = -1e38;
 /** Experts that a mixture may have. */
 export const mostExperts = 1024;
 
