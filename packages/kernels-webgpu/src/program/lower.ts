@@ -64,7 +64,7 @@ export class Lowering {
       case "rope":
         return [this.#rope(op)];
       case "attention":
-        if (op.v === undefined) throw noLatentAttention();
+        if (op.valueDim !== undefined) throw noLatentAttention();
         return planAttention(op, arena, {
           dtype: cache.spec.dtype,
           blockSize: cache.spec.blockSize,
