@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
+import { LLM } from "../packages/cli/dist/engine.js";
 import { createProgram } from "../packages/cli/dist/program.js";
 import { blocksOf, commandsOf, oneLine, shellWords, statementsOf } from "./lib/documented-commands.mjs";
 import { notRun, pages, statuses } from "./lib/documented-pages.mjs";
@@ -51,6 +52,47 @@ for (const document of documents) {
 }
 
 test("documents print commands", () => assert.ok(numCommands > 60, String(numCommands)));
+
+/** The right-hand cells of tables, which say what to type here. */
+function rightHandCode(text) {
+  const cells = [...text.matchAll(/^\| .* \| (.*) \|$/gm)].map(([, cell]) => cell);
+  return cells.flatMap((cell) => [...cell.matchAll(/`([^`]+)`/g)].map(([, code]) => code));
+}
+
+test("what stands beside other engines' commands can be typed", async () => {
+  const found = rightHandCode(readFileSync(join(root, "docs/guide/coming-from.md"), "utf8"));
+  const http = readFileSync(join(root, "docs/reference/http.md"), "utf8");
+  const counts = { commands: 0, flags: 0, paths: 0, variables: 0, library: 0 };
+  for (const code of found) {
+    const [first = "", ...rest] = shellWords(code);
+    const isServe = first.startsWith("--");
+    if (first === "octavo" || isServe) {
+      const words = isServe ? ["serve", first, ...rest] : rest;
+      // a flag that is named without its value, a command without its arguments
+      const isName = rest.length === (isServe ? 0 : 1);
+      await parse(words).catch((error) => {
+        if (!isName || !/argument missing|missing required argument/.test(error.message)) throw error;
+      });
+      counts[isServe ? "flags" : "commands"] += 1;
+    } else if (/^OCTAVO_\w+[a-zA-Z]$/.test(first)) {
+      const flag = `--${first.slice("OCTAVO_".length).toLowerCase().replaceAll("_", "-")}`;
+      await assert.rejects(parse(["serve", flag]), /argument missing/, first);
+      counts.variables += 1;
+    } else if (/^(?:GET )?\/(?:v1|metrics)/.test(code)) {
+      assert.ok(http.includes(code.replace("GET ", "")), code);
+      counts.paths += 1;
+    } else if (/^llm\.(\w+)\(/.test(code)) {
+      const [, method] = /^llm\.(\w+)/.exec(code);
+      assert.equal(typeof LLM.prototype[method], "function", code);
+      counts.library += 1;
+    }
+  }
+  assert.deepEqual(
+    Object.entries(counts).filter(([, count]) => count < 3),
+    [],
+    JSON.stringify(counts),
+  );
+});
 
 test("a command that is not there is found", async () => {
   for (const words of [["serv"], ["serve", "--prot", "1"], ["plan"], ["serve", "--port", "x"]])

@@ -11,6 +11,9 @@ const subpaths = {
   engine: "load a model; chat, generate, embed; tools and objects under a schema",
   "engine/parts": "the engine's parts for use alone",
   "ai-sdk": "a provider for the Vercel AI SDK",
+  evals: "datasets, evaluators, judges, checks, runs and reports",
+  optimize: "prompts, examples and descriptions improved by search; findings and their fixes",
+  gateway: "one endpoint in front of many servers: its configuration, exchange and HTTP listener",
   text: "tokenizers, chat templates, constraints, output parsers, prefix hashes",
   tracing: "spans of calls, exporters, conventions",
 };
@@ -29,8 +32,6 @@ export function libraryPages() {
     "# The library",
     "",
     "What the package `octavo` exports, by subpath, with the docstrings of its code. These pages are written by `node tools/readme.mjs`.",
-    "`octavo/evals`, `octavo/optimize` and `octavo/gateway` have types and docstrings, too, and no page: [evaluators](evaluators.md),",
-    "[optimising](../guide/optimizing.md) and [gateway.yaml](gateway.md) are what they are used by.",
     "",
     "| | | exports |",
     "| --- | --- | ---: |",

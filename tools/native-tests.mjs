@@ -1,10 +1,13 @@
 // Builds the native core with its standalone tests and runs them: plain; under sanitizers with --sanitize; the NEON build
 // under qemu-user with --neon, where a cross compiler and qemu-aarch64 are installed (it says so and skips where not).
 import { execFileSync } from "node:child_process";
-import { basename, join } from "node:path";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { arch, availableParallelism } from "node:os";
+import { basename, join } from "node:path";
 import {
   addonBuild,
+  buildNative,
   compileUnits,
   findCompiler,
   isCore,
@@ -13,10 +16,18 @@ import {
 } from "./build-native.mjs";
 import { capture, filesBelow, must, root, say } from "./lib/steps.mjs";
 
+await buildNative({ quiet: true });
+
 const tests = `${nativeFolder}/tests`;
+/** Paths of kernels that this processor runs, best last. */
+const pathsHere = (() => {
+  const addon = createRequire(import.meta.url)(join(root, "packages/kernels/build/octavo_kernels.node"));
+  const { KernelKind: kinds, KernelPath: paths } = addon.enumerations;
+  return paths.filter((_, path) => kinds.some((_kind, kind) => addon.setKernelPath(kind, path)));
+})();
 /** Fewer cases, on the machine's best instruction set alone. */
 const bestTarget = { OCTAVO_TEST_QUICK: "1", OCTAVO_TEST_TARGETS: "best" };
-const plain = { flags: ["-O2", "-g"], env: {} };
+const plain = { flags: ["-O2", "-g"], env: {}, isWatched: () => false };
 // lines for reports, and nothing of variables, which takes the compiler longest
 const sanitized = ["-O1", "-g1"];
 /**
@@ -30,10 +41,17 @@ const skippedChecks = [
   ...(process.env.OCTAVO_TEST_FULL ? [] : ["alignment"]),
 ];
 /** Kernels of an instruction set. */
-const isTable = (path) => /\/kernels[._][^/]*\.cpp$/.test(path);
+const isTable = (source) => /\/kernels[._][^/]*\.cpp$/.test(source);
+/** The path of a table's kernels: `avx512_bf16` of `kernels.avx512bf16.cpp`. */
+const tablePath = (source) =>
+  /\/kernels[._]([^/]*)\.cpp$/.exec(source)[1].replace(/^avx512(?=\w)/, "avx512_");
+/** The instruction set that a path extends. */
+const setOf = (path) => path.split("_")[0];
 /**
- * `env` is for the programs. `tableFlags` are more flags for tables of kernels, whose unrolled loops have locals by the thousand: calls
- * instead of inline checks, and no watch on the end of a local's scope, take the compiler a quarter of the time.
+ * `env` is for the programs; `mains` stands in the source of each that may say something here. `isWatched` says which sources of the core
+ * are compiled for the variant: of the rest, the addon's own objects are linked. `tableFlags` are more flags for tables of kernels, whose
+ * unrolled loops have locals by the thousand: calls instead of inline checks, and no watch on the end of a local's scope, take the
+ * compiler a quarter of the time.
  */
 const variants = {
   plain,
@@ -52,16 +70,20 @@ const variants = {
         : ["--param", "asan-instrumentation-with-call-threshold=0"]),
     ],
     env: { OCTAVO_TEST_QUICK: "1" },
+    isWatched: (source) => !isTable(source) || pathsHere.includes(tablePath(source)),
   },
   // Threads share work the same way whatever instruction set computes it.
   thread: {
     flags: [...sanitized, "-fsanitize=thread"],
     env: bestTarget,
+    mains: /ThreadPool|std::thread/,
+    isWatched: (source) => !isTable(source) || setOf(tablePath(source)) === setOf(pathsHere.at(-1)),
   },
-  // Portable kernels are tested above, without emulation.
+  // Portable kernels, and what no instruction set changes, are tested above, without emulation.
   neon: {
     flags: ["-O2"],
     env: bestTarget,
+    mains: /targets\(\)/,
     targetArch: "arm64",
     compiler: "aarch64-linux-gnu-g++",
     runner: ["qemu-aarch64", "-cpu", "max", "-L", "/usr/aarch64-linux-gnu"],
@@ -74,7 +96,7 @@ const names = [
   ...(asked.includes("--neon") ? ["neon"] : []),
 ];
 const only = asked.filter((argument) => !argument.startsWith("--"));
-const mains = filesBelow(tests, (path) => path.endsWith("_test.cpp")).filter(
+const allMains = filesBelow(tests, (path) => path.endsWith("_test.cpp")).filter(
   (path) => only.length === 0 || only.some((part) => path.includes(part)),
 );
 
@@ -86,6 +108,8 @@ async function runVariant(name) {
     compiler: wanted,
     runner = [],
     tableFlags = () => [],
+    isWatched = () => true,
+    mains: meant = /main/,
   } = variants[name];
   const compiler = wanted === undefined ? findCompiler() : installed(wanted);
   if (compiler === undefined || (runner.length > 0 && installed(runner[0]) === undefined)) {
@@ -93,29 +117,27 @@ async function runVariant(name) {
     return 0;
   }
   const folder = join(root, "packages/kernels/build", `tests-${name}`);
-  const own = nativeUnits(
+  const mains = allMains.filter((path) => meant.test(readFileSync(join(root, path), "utf8")));
+  const isOwn = (path) => isCore(path) || path.startsWith(`${tests}/support/`) || mains.includes(path);
+  const units = nativeUnits(
     targetArch,
     flags,
-    (path) => path.startsWith(`${tests}/support/`) || mains.includes(path),
+    (path) => isOwn(path) && (isWatched(path) || !isCore(path)),
+  ).map((unit) =>
+    isTable(unit.source) ? { ...unit, flags: [...unit.flags, ...tableFlags(compiler)] } : unit,
   );
   say(`native tests (${name}): ${mains.length} test programs`);
-  const built = await compileUnits(own, { compiler, objectFolder: folder });
-  // The plain tests link the addon's own objects.
-  const core =
-    name === "plain"
-      ? await compileUnits(nativeUnits(targetArch, addonBuild.flags, isCore), {
-          compiler,
-          objectFolder: addonBuild.objectFolder,
-          includes: addonBuild.includes(),
-        })
-      : await compileUnits(
-          nativeUnits(targetArch, flags, isCore).map((unit) =>
-            isTable(unit.source) ? { ...unit, flags: [...unit.flags, ...tableFlags(compiler)] } : unit,
-          ),
-          { compiler, objectFolder: folder },
-        );
-  const objectOf = (path) => built.objects[own.findIndex(({ source }) => source === path)];
-  const shared = own.filter(({ source }) => !mains.includes(source)).map(({ source }) => objectOf(source));
+  const built = await compileUnits(units, { compiler, objectFolder: folder });
+  const addons = await compileUnits(
+    nativeUnits(targetArch, addonBuild.flags, (path) => isCore(path) && !isWatched(path)),
+    { compiler, objectFolder: addonBuild.objectFolder, includes: addonBuild.includes() },
+  );
+  const objectOf = (path) => built.objects[units.findIndex(({ source }) => source === path)];
+  // The variant's own come first: of an inline function the linker takes the first that it meets.
+  const shared = [
+    ...units.filter(({ source }) => !mains.includes(source)).map(({ source }) => objectOf(source)),
+    ...addons.objects,
+  ];
   let failed = 0;
   const waiting = [...mains];
   const worker = async () => {
@@ -128,7 +150,6 @@ async function runVariant(name) {
         binary,
         objectOf(main),
         ...shared,
-        ...core.objects,
       ]);
       const [command, ...args] = [...runner, binary];
       const { code, output } = await capture(command, args, { env: { ...process.env, ...env } });
@@ -153,6 +174,6 @@ function installed(command) {
   }
 }
 
-let failed = mains.length > 0 ? 0 : 1;
+let failed = allMains.length > 0 ? 0 : 1;
 for (const name of names.length > 0 ? names : ["plain"]) failed += await runVariant(name);
 process.exit(failed === 0 ? 0 : 1);

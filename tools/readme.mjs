@@ -6,17 +6,15 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { fail, root } from "./lib/steps.mjs";
+import { fail, filesBelow, root } from "./lib/steps.mjs";
 import { libraryPages } from "./library-pages.mjs";
 import { optionsPage } from "./options-page.mjs";
 import { vllmFlagsPage } from "./vllm-flags-page.mjs";
 
-export const filledDocuments = [
-  "README.md",
-  "docs/reference/measurements.md",
-  "docs/guide/checks/README.md",
-  "docs/guide/frameworks.md",
-];
+/** Documents with marked parts. */
+export const filledDocuments = ["README.md", ...filesBelow("docs", (path) => path.endsWith(".md"))].filter(
+  (path) => /^<!-- (?:snippet:|figures|checks)/m.test(readFileSync(join(root, path), "utf8")),
+);
 
 /** Documents that are written whole. */
 export const writtenDocuments = {

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import test from "node:test";
+import { libraryPages } from "./library-pages.mjs";
 import { filesBelow, root } from "./lib/steps.mjs";
 import { filledDocuments, formatTable, peerTable, renderDocument, writtenDocuments } from "./readme.mjs";
 
@@ -18,6 +19,15 @@ for (const [document, page] of Object.entries(writtenDocuments)) {
     assert.equal(readFileSync(join(root, document), "utf8"), await page(), "run `node tools/readme.mjs`");
   });
 }
+
+test("whatever the library exports to be called has a docstring", () => {
+  for (const [path, page] of Object.entries(libraryPages())) {
+    const bare = [...page.matchAll(/^## (\w+)\n\n```ts\n(?:class|function|const) /gm)].map(
+      ([, name]) => name,
+    );
+    assert.deepEqual(bare, [], path);
+  }
+});
 
 test("links between documents and files lead somewhere", () => {
   const documents = [

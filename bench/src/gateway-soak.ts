@@ -209,7 +209,7 @@ try {
   await sampling;
   const afterSoak = await atRest();
 
-    const grew = (samples: readonly number[]): number => {
+  const grew = (samples: readonly number[]): number => {
     const fifth = Math.ceil(samples.length / 5);
     return median(samples.slice(-fifth)) / median(samples.slice(0, fifth));
   };

@@ -4,7 +4,7 @@ import { createOctavo } from "octavo/ai-sdk";
 import { LLM } from "octavo/engine";
 import { z } from "zod";
 
-await using llm = await LLM.load("models/octavo-mini");
+await using llm = await LLM.load("octavo-mini");
 const model = createOctavo({ llm })("default");
 
 const { textStream } = streamText({

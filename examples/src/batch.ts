@@ -1,7 +1,7 @@
 // Several questions about one passage: the engine batches them, and what they have in common is computed once.
 import { LLM } from "octavo/engine";
 
-await using llm = await LLM.load("models/octavo-mini");
+await using llm = await LLM.load("octavo-mini");
 
 const passage =
   "Mel Hato was born in Odessa. The badge of Mel Hato reads DQD-7197. Mel Hato has a dog named Daria. " +

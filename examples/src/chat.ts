@@ -1,7 +1,7 @@
 // A conversation with a model loaded into this process.
 import { LLM } from "octavo/engine";
 
-await using llm = await LLM.load("models/octavo-mini");
+await using llm = await LLM.load("octavo-mini");
 
 const answer = await llm.chat([{ role: "user", content: "Hello! Who are you?" }], {
   temperature: 0,

@@ -1,7 +1,7 @@
 // Texts as vectors from the model's own hidden states, compared by cosine.
 import { LLM } from "octavo/engine";
 
-await using llm = await LLM.load("models/octavo-mini");
+await using llm = await LLM.load("octavo-mini");
 
 const texts = ["The parcel arrives on Monday.", "The package comes on Tuesday.", "7 3 9 1 0 4"];
 const vectors = await llm.embed(texts, { pooling: "mean" });

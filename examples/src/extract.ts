@@ -1,7 +1,7 @@
 // Facts out of a passage, as JSON in the shape of a schema.
 import { LLM } from "octavo/engine";
 
-await using llm = await LLM.load("models/octavo-mini");
+await using llm = await LLM.load("octavo-mini");
 
 const schema =
   '{"type": "object", "properties": {"origin": {"type": "string"}, "recipient": {"type": "string"}, ' +

@@ -1,7 +1,7 @@
 // Text as it is generated, with a way to stop: leaving the loop frees the request's memory.
 import { LLM } from "octavo/engine";
 
-await using llm = await LLM.load("models/octavo-mini");
+await using llm = await LLM.load("octavo-mini");
 
 const question = { role: "user", content: "Hello! What can you do?" };
 let received = 0;

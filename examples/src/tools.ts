@@ -2,7 +2,7 @@
 import { LLM, tool } from "octavo/engine";
 import { z } from "zod";
 
-await using llm = await LLM.load("models/octavo-mini");
+await using llm = await LLM.load("octavo-mini");
 
 const weather = tool({
   name: "get_weather",

@@ -122,6 +122,8 @@ export const notRun = [
     "octavo cluster --config",
     "starts replicas until it is told to stop; packages/cli/src/commands/cluster.test.ts does",
   ],
+  ["octavo stage", "waits for a server on another host; packages/cli/src/commands/stage.test.ts runs both"],
+  ["octavo serve /models/Qwen3-8B --pipeline", "needs that stage"],
   ["octavo simulate", "replays minutes of traces; packages/cli/src/commands/simulate.test.ts does"],
   ["octavo chat ", "is a dialogue; packages/cli/src/commands/chat.test.ts types one"],
   ["kill -HUP", "PID is the reader's; packages/cli/src/commands/serve-reload.test.ts sends the signal"],

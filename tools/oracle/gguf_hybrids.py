@@ -11,6 +11,14 @@ HYBRID_NAMES = {
         "linear_attn.dt_bias": "ssm_dt.bias", "linear_attn.A_log": "ssm_a", "linear_attn.norm.weight": "ssm_norm.weight",
         "linear_attn.out_proj.weight": "ssm_out.weight",
     },
+    "deepseek2": {
+        "self_attn.q_a_proj.weight": "attn_q_a.weight", "self_attn.q_a_layernorm.weight": "attn_q_a_norm.weight",
+        "self_attn.q_b_proj.weight": "attn_q_b.weight", "self_attn.kv_a_proj_with_mqa.weight": "attn_kv_a_mqa.weight",
+        "self_attn.kv_a_layernorm.weight": "attn_kv_a_norm.weight", "self_attn.k_b_proj.weight": "attn_k_b.weight",
+        "self_attn.v_b_proj.weight": "attn_v_b.weight", "mlp.gate.e_score_correction_bias": "exp_probs_b.bias",
+        "mlp.shared_experts.gate_proj.weight": "ffn_gate_shexp.weight", "mlp.shared_experts.up_proj.weight": "ffn_up_shexp.weight",
+        "mlp.shared_experts.down_proj.weight": "ffn_down_shexp.weight",
+    },
 }
 
 
@@ -22,7 +30,46 @@ def tile_heads(value: np.ndarray, axis: int, key_heads: int, head_size: int) -> 
     return np.moveaxis(tiled, 0, axis)
 
 
+def split_latent(weights: dict[str, np.ndarray], config: dict) -> dict[str, np.ndarray]:
+    """kv_b_proj by heads: the keys' part transposed, as queries go through it, and the values'."""
+    out = {}
+    for name, value in weights.items():
+        if not name.endswith("kv_b_proj.weight"):
+            out[name] = value
+            continue
+        by_head = value.reshape(config["num_attention_heads"], -1, config["kv_lora_rank"])
+        keys, values = np.split(by_head, [config["qk_nope_head_dim"]], axis=1)
+        out[name.replace("kv_b_proj", "k_b_proj")] = np.ascontiguousarray(keys.swapaxes(1, 2))
+        out[name.replace("kv_b_proj", "v_b_proj")] = np.ascontiguousarray(values)
+    return out
+
+
+def add_latent(writer: gguf.GGUFWriter, config: dict) -> None:
+    writer.add_kv_lora_rank(config["kv_lora_rank"])
+    if config["q_lora_rank"] is not None:
+        writer.add_q_lora_rank(config["q_lora_rank"])
+    writer.add_key_length_mla(config["qk_nope_head_dim"] + config["qk_rope_head_dim"])
+    writer.add_value_length_mla(config["v_head_dim"])
+    writer.add_leading_dense_block_count(config["first_k_dense_replace"])
+    writer.add_expert_count(config["n_routed_experts"])
+    writer.add_expert_used_count(config["num_experts_per_tok"])
+    writer.add_expert_shared_count(config["n_shared_experts"])
+    writer.add_expert_weights_scale(config["routed_scaling_factor"])
+    writer.add_expert_weights_norm(config["norm_topk_prob"])
+    writer.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
+    if config["n_group"] > 1:
+        writer.add_expert_group_count(config["n_group"])
+        writer.add_expert_group_used_count(config["topk_group"])
+    if scaling := config.get("rope_scaling"):
+        writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+        writer.add_rope_scaling_factor(scaling["factor"])
+        writer.add_rope_scaling_orig_ctx_len(scaling["original_max_position_embeddings"])
+        writer.add_rope_scaling_yarn_log_mul(0.1 * scaling["mscale_all_dim"])
+
+
 def reorder_recurrent(weights: dict[str, np.ndarray], config: dict, architecture: str) -> dict[str, np.ndarray]:
+    if architecture == "deepseek2":
+        return split_latent(weights, config)
     if architecture != "qwen35":
         return weights
     key_heads, size = config["linear_num_key_heads"], config["linear_value_head_dim"]
@@ -50,6 +97,8 @@ def reorder_recurrent(weights: dict[str, np.ndarray], config: dict, architecture
 
 
 def add_recurrent(writer: gguf.GGUFWriter, architecture: str, config: dict) -> None:
+    if architecture == "deepseek2":
+        add_latent(writer, config)
     if architecture == "qwen35":
         value_heads = config["linear_num_value_heads"]
         writer.add_ssm_conv_kernel(config["linear_conv_kernel_dim"])

@@ -89,6 +89,30 @@ ERNIE_MOE = {
     "rope_theta": 500000.0, "num_hidden_layers": 3, "intermediate_size": 128, "moe_intermediate_size": 32, "moe_num_experts": 8, "moe_k": 3, "moe_num_shared_experts": 2,
     "moe_layer_start_index": 1, "moe_layer_end_index": -1, "moe_layer_interval": 1, "use_bias": False, "pad_token_id": 0,
 }
+# Latent attention.
+DEEPSEEK_V3 = {
+    **COMMON, "model_type": "deepseek_v3", "architectures": ["DeepseekV3ForCausalLM"], "hidden_act": "silu", "rms_norm_eps": 1e-6,
+    "num_key_value_heads": 4, "num_hidden_layers": 3, "kv_lora_rank": 32, "q_lora_rank": 48, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8,
+    "v_head_dim": 24, "moe_intermediate_size": 32, "n_routed_experts": 8, "n_shared_experts": 1, "num_experts_per_tok": 3, "n_group": 4, "topk_group": 2,
+    "first_k_dense_replace": 1, "norm_topk_prob": True, "routed_scaling_factor": 2.5, "scoring_func": "sigmoid", "topk_method": "noaux_tc",
+    "moe_layer_freq": 1, "attention_bias": False, "rope_theta": 10000.0, "num_nextn_predict_layers": 0,
+    "rope_scaling": {
+        "type": "yarn", "factor": 4.0, "original_max_position_embeddings": 128, "beta_fast": 32, "beta_slow": 1, "mscale": 1.0, "mscale_all_dim": 1.0,
+    },
+}
+DEEPSEEK_V2 = {
+    **{key: value for key, value in DEEPSEEK_V3.items() if key != "num_nextn_predict_layers"}, "model_type": "deepseek_v2",
+    "architectures": ["DeepseekV2ForCausalLM"], "q_lora_rank": None, "scoring_func": "softmax", "topk_method": "group_limited_greedy", "norm_topk_prob": False,
+    "routed_scaling_factor": 4.0, "n_shared_experts": 2,
+    "rope_scaling": {
+        "type": "yarn", "factor": 4.0, "original_max_position_embeddings": 128, "beta_fast": 32, "beta_slow": 1, "mscale": 0.707, "mscale_all_dim": 0.707,
+    },
+}
+GLM4_MOE_LITE = {
+    **{key: value for key, value in DEEPSEEK_V3.items() if key not in ("rope_scaling", "scoring_func", "topk_method", "moe_layer_freq")},
+    "model_type": "glm4_moe_lite", "architectures": ["Glm4MoeLiteForCausalLM"], "rms_norm_eps": 1e-5, "n_group": 1, "topk_group": 1,
+    "routed_scaling_factor": 1.8, "rope_theta": 1000000.0, "pad_token_id": 0,
+}
 
 HYBRIDS = {
     "qwen3-5": (QWEN35, torch.float32, None),
@@ -105,6 +129,9 @@ HYBRIDS = {
     "glm4-moe": (GLM4_MOE, torch.float32, None),
     "minimax-m2": (MINIMAX_M2, torch.float32, None),
     "ernie4-5-moe": (ERNIE_MOE, torch.float32, None),
+    "deepseek-v3": (DEEPSEEK_V3, torch.float32, None),
+    "deepseek-v2": (DEEPSEEK_V2, torch.float32, None),
+    "glm4-moe-lite": (GLM4_MOE_LITE, torch.float32, None),
 }
 HYBRID_SEEDS = {name: FIRST_SEED + index for index, name in enumerate(HYBRIDS)}
 

@@ -83,6 +83,8 @@ FILES = {
     "gpt-oss-mxfp4": ("gpt-oss", "gpt-oss", "MXFP4_MOE"),
     "smollm3-q8_0": ("smollm3", "smollm3", "Q8_0"),
     "qwen35-q8_0": ("qwen35", "qwen3-5", "Q8_0"),
+    "deepseek2-f16": ("deepseek2", "deepseek-v3", "F16"),
+    "deepseek2-flash-f16": ("deepseek2", "glm4-moe-lite", "F16"),
 }
 # Layers beyond the checkpoint's are its own again: these architectures treat every fourth, or every sixth, in another way.
 NUM_LAYERS = {"smollm3": 4, "gemma3": 6}
@@ -248,6 +250,7 @@ def encode(value: np.ndarray, kind: str) -> np.ndarray:
 
 def write(file: str, architecture: str, source: str | int, kind: str) -> None:
     config, weights = read_checkpoint(source, architecture) if isinstance(source, str) else random_weights(architecture, source, kind)
+    is_latent = "kv_lora_rank" in config
     writer = gguf.GGUFWriter(OUT / f"{file}.gguf", architecture)
     # llama.cpp expects Phi-3's own tokens of a model that is called so.
     writer.add_name(file.replace("phi3", "phi"))
@@ -258,12 +261,13 @@ def write(file: str, architecture: str, source: str | int, kind: str) -> None:
     writer.add_embedding_length(config["hidden_size"])
     writer.add_feed_forward_length(config["intermediate_size"])
     writer.add_head_count(config["num_attention_heads"])
-    writer.add_head_count_kv(config["num_key_value_heads"])
+    writer.add_head_count_kv(1 if is_latent else config["num_key_value_heads"])
     writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
     writer.add_rope_freq_base(config["rope_theta"])
-    writer.add_rope_dimension_count(int(config["head_dim"] * config.get("rope_parameters", {}).get("partial_rotary_factor", 1)))
-    writer.add_key_length(config["head_dim"])
-    writer.add_value_length(config["head_dim"])
+    rotated = config["qk_rope_head_dim"] if is_latent else int(config["head_dim"] * config.get("rope_parameters", {}).get("partial_rotary_factor", 1))
+    writer.add_rope_dimension_count(rotated)
+    writer.add_key_length(config["kv_lora_rank"] + rotated if is_latent else config["head_dim"])
+    writer.add_value_length(config["kv_lora_rank"] if is_latent else config["head_dim"])
     writer.add_vocab_size(config["vocab_size"])
     add_family(writer, architecture, config)
     add_tokenizer(writer, architecture)

@@ -132,7 +132,7 @@ def weights_of(config: dict, seed: int) -> dict[str, torch.Tensor]:
 
 
 def hf_config(config: dict) -> transformers.PretrainedConfig:
-    config = {key: value for key, value in copy.deepcopy(config).items() if (value is not None or key == "sliding_window") and key != "quantization_config"}
+    config = {key: value for key, value in copy.deepcopy(config).items() if (value is not None or key in ("sliding_window", "q_lora_rank")) and key != "quantization_config"}
     return AutoConfig.for_model(config.pop("model_type"), **config, attn_implementation="eager")
 
 

@@ -61,9 +61,7 @@ async function inTurn(
 
 /** Medians over rounds of the difference between two ways in the same round. */
 function added(rounds: readonly Round[], of: string, to: string): number {
-  return median(
-    rounds.map((round) => (round[of]?.p99Ms ?? Number.NaN) - (round[to]?.p99Ms ?? Number.NaN)),
-  );
+  return median(rounds.map((round) => (round[of]?.p99Ms ?? Number.NaN) - (round[to]?.p99Ms ?? Number.NaN)));
 }
 
 function rows(

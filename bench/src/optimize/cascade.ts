@@ -9,7 +9,15 @@ type Gold = Awaited<ReturnType<typeof answered>>[number];
 
 /** What a judge is asked of octavo-mini's answers. The judges are rules, so that their verdicts are beyond doubt. */
 const questions: Readonly<
-  Record<string, { readonly tasks: readonly TaskName[]; readonly passes: (one: Gold) => boolean }>
+  Record<
+    string,
+    {
+      readonly tasks: readonly TaskName[];
+      readonly passes: (one: Gold) => boolean;
+      /** The judge, and what imitates it, sees the expected answer too. */
+      readonly seesExpected?: boolean;
+    }
+  >
 > = {
   "answers rather than declines": {
     tasks: ["grounded", "retrieval", "chat", "tools"],
@@ -27,8 +35,12 @@ const questions: Readonly<
   "answers exactly right": {
     tasks: ["grounded", "copying", "extraction"],
     passes: ({ text, gold }) => text === gold,
+    seesExpected: true,
   },
 };
+
+const inputsOf = (seesExpected: boolean) =>
+  seesExpected ? (["output", "expectedOutput"] as const) : (["output"] as const);
 
 /** Judge calls that a classifier on octavo-mini's own embeddings saves, on its answers to its held-out tasks. */
 export async function benchCascade(perTask: number): Promise<readonly BenchCase[]> {
@@ -42,14 +54,20 @@ export async function benchCascade(perTask: number): Promise<readonly BenchCase[
   for (const task of ["grounded", "retrieval", "chat", "tools", "extraction", "copying"] as const)
     known.set(task, await answered(llm, embedder, task, perTask));
   const found: BenchCase[] = [];
-  for (const [name, { tasks, passes }] of Object.entries(questions)) {
+  for (const [name, { tasks, passes, seesExpected = false }] of Object.entries(questions)) {
+    const inputs = [...inputsOf(seesExpected)];
     const rows = tasks
       .flatMap((task) => known.get(task) ?? [])
-      .map((one): JudgedVector => ({ ...one, passed: passes(one) }));
+      .map((one): JudgedVector => ({
+        ...one,
+        vector: one.vectors[Number(seesExpected)]!,
+        passed: passes(one),
+      }));
     const { classifier, saved, kind, agreementOfAll, numCertified, reason } = distilJudge(rows, {
       imitates: name,
-      embeddings: { model: "octavo-mini", dimensions: rows[0]?.vector.length ?? 0 },
-      inputs: ["output"],
+      embeddings: { model: "octavo-mini", dimensions: known.get("chat")?.[0]?.vectors[0]?.length ?? 0 },
+      inputs,
+      differences: seesExpected,
     });
     found.push({
       name: `judge calls saved: ${name}`,
@@ -62,6 +80,7 @@ export async function benchCascade(perTask: number): Promise<readonly BenchCase[
         numCertified,
         reason,
         guarantee: classifier?.guarantee,
+        inputs,
         numCases: rows.length,
       },
     });
@@ -82,7 +101,8 @@ async function answered(llm: LLM, embedder: JudgeModel, task: TaskName, count: n
     readonly caseId: string;
     readonly text: string;
     readonly gold: string;
-    readonly vector: readonly number[];
+    /** Of the output alone, and with the expected answer. */
+    readonly vectors: readonly (readonly number[])[];
     readonly cluster: undefined;
   }[] = [];
   for (let start = 0; start < asked.length; start += 64)
@@ -106,7 +126,7 @@ async function answered(llm: LLM, embedder: JudgeModel, task: TaskName, count: n
             messages,
             tools: [],
             context: undefined,
-            expected: {},
+            expected: { outputs: [gold] },
             parameters: {},
             tenant: undefined,
             cluster: undefined,
@@ -115,13 +135,21 @@ async function answered(llm: LLM, embedder: JudgeModel, task: TaskName, count: n
           } as unknown as EvalCase;
           const answer = await functionTarget("mini", () => plain).answer(evalCase, { signal });
           const sample: Sample = { case: evalCase, answer };
-          const vector = await sampleEmbedding(
-            sample,
-            { inputs: ["output"], embeddings: { model: "octavo-mini" } },
-            embedder,
-            signal,
+          const vectors = await Promise.all(
+            [false, true].map((seesExpected) =>
+              sampleEmbedding(
+                sample,
+                {
+                  inputs: [...inputsOf(seesExpected)],
+                  embeddings: { model: "octavo-mini" },
+                  differences: seesExpected,
+                },
+                embedder,
+                signal,
+              ),
+            ),
           );
-          return { caseId: id, text: plain, gold, vector, cluster: undefined };
+          return { caseId: id, text: plain, gold, vectors, cluster: undefined };
         }),
       )),
     );

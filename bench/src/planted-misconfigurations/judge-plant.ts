@@ -16,7 +16,7 @@ export interface JudgedPlant {
   readonly clusters: readonly (readonly [string, number])[];
   readonly proposed: Readonly<Record<string, unknown>> | undefined;
   readonly isRight: boolean;
-  readonly proof: Pick<FixProof, "verdict" | "reason" | "target"> | undefined;
+  readonly proof: Pick<FixProof, "verdict" | "reason" | "target" | "pairs"> | undefined;
   readonly wrong: readonly {
     readonly patch: string;
     readonly verdict: FixProof["verdict"];
@@ -24,11 +24,20 @@ export interface JudgedPlant {
   }[];
 }
 
+export interface JudgingOptions {
+  readonly seed: number;
+  /** Of replays of the right patch, at each of three looks; 0: proposals alone. */
+  readonly pairs: number;
+  /** Of replays of each wrong patch, looked at once. */
+  readonly wrongPairs: number;
+  readonly wrong: number;
+}
+
 /** Records a plant, asks the feed what to change for the largest cluster that a setting answers, and has replay judge that and patches that right nothing. */
 export async function judgeMisconfiguration(
   plant: Misconfiguration,
   folder: string,
-  { seed, pairs, wrong }: { readonly seed: number; readonly pairs: number; readonly wrong: number },
+  { seed, pairs, wrongPairs, wrong }: JudgingOptions,
 ): Promise<JudgedPlant> {
   const { config, spans, state } = await recordPlant(plant, folder, seed);
   const given = ["--spans", spans, "--state", state, "--config", config, ...plant.limits, "--json"];
@@ -38,9 +47,9 @@ export async function judgeMisconfiguration(
   const entries = listed.entries.toSorted((a, b) => b.count - a.count);
   const entry = entries.find(({ fix }) => fix !== null);
   const clusters = entries.map(({ kind, cause, count }) => [`${kind} ${cause}`, count] as const);
-  const prove = async (patch: readonly string[]): Promise<FixProof> => {
+  const prove = async (...more: readonly string[]): Promise<FixProof> => {
     const own = plant.evaluator === undefined ? [] : ["--evaluator", JSON.stringify(plant.evaluator)];
-    const args = ["errors", "prove", entry?.id ?? "", ...given, "--pairs", String(pairs), ...own, ...patch];
+    const args = ["errors", "prove", entry?.id ?? "", ...given, ...own, ...more];
     return JSON.parse(await runCommand(args)) as FixProof;
   };
   const { name, right } = plant;
@@ -49,10 +58,18 @@ export async function judgeMisconfiguration(
   if (entry === undefined) return { name, clusters, proposed, isRight, proof: undefined, wrong: [] };
   const trials = [];
   for (const [setting, value] of plant.wrong.slice(0, wrong)) {
-    const { verdict, reason } = await prove(["--set", `${setting}=${value}`]);
+    const { verdict, reason } = await prove(
+      "--pairs",
+      String(wrongPairs),
+      "--looks",
+      "1",
+      "--set",
+      `${setting}=${value}`,
+    );
     trials.push({ patch: `${setting}=${value}`, verdict, reason });
   }
   if (!isRight || pairs === 0) return { name, clusters, proposed, isRight, proof: undefined, wrong: trials };
-  const { verdict, reason, target } = await prove([]);
-  return { name, clusters, proposed, isRight, proof: { verdict, reason, target }, wrong: trials };
+  const { verdict, reason, target, pairs: proven } = await prove("--pairs", String(pairs));
+  const proof = { verdict, reason, target, pairs: proven };
+  return { name, clusters, proposed, isRight, proof, wrong: trials };
 }

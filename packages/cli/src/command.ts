@@ -5,7 +5,7 @@ import {
   type OptionRows,
   type ResolvedOptions,
 } from "@octavo/protocol/options";
-import { Command, InvalidArgumentError, Option } from "commander";
+import { Command, Help, InvalidArgumentError, Option } from "commander";
 import { oppositeOf } from "./options/flag-names.js";
 import { type Given, type OptionSources, valuesOf } from "./options/option-sources.js";
 
@@ -42,8 +42,22 @@ export function applySpec(
       .filter((arg) => typeof arg === "string");
     const { values, notes } = await readOptions(command, spec);
     for (const note of notes) process.stderr.write(`octavo: ${note}\n`);
-    await action(values, ...args);
+    await action(values, ...args).catch((thrown: unknown) => {
+      throw inFlags(thrown, spec.options);
+    });
   });
+}
+
+/** Libraries name an option as code does, people typed a flag. */
+function inFlags(thrown: unknown, rows: OptionRows): unknown {
+  if (!(thrown instanceof OctavoError) || thrown.code !== "invalid_option") return thrown;
+  const [named = ""] = /^\w+/.exec(thrown.message) ?? [];
+  if (named !== thrown.param) return thrown;
+  const key = named.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+  const [flag] = rows[key]?.flag?.replace("[no-]", "").split(" ") ?? [];
+  if (flag === undefined) return thrown;
+  const message = `${flag}${thrown.message.slice(named.length)}`;
+  return new OctavoError(thrown.code, message, { param: thrown.param, cause: thrown });
 }
 
 /**
@@ -71,8 +85,7 @@ function parseApart(spec: CommandSpec, args: readonly string[]): OctavoCommand {
     return command.parse(args, { from: "user" });
   } catch (thrown) {
     if (thrown instanceof OctavoError) throw thrown;
-    const { message } = OctavoError.from(thrown);
-    throw new OctavoError("invalid_option", message.replace(/^error: /, ""), { cause: thrown });
+    throw new OctavoError("invalid_option", OctavoError.from(thrown).message, { cause: thrown });
   }
 }
 
@@ -112,6 +125,21 @@ function givenBy(command: Command, rows: OptionRows): Given {
   );
 }
 
+const widestTerm = 30;
+
+/** Flags have at most so many columns, or nothing is left for their help on a terminal of 80; that of longer flags stands below them. */
+class FlagHelp extends Help {
+  override padWidth(command: Command, helper: Help): number {
+    return Math.min(widestTerm, super.padWidth(command, helper));
+  }
+
+  override formatItem(term: string, width: number, help: string, helper: Help): string {
+    if (term.length <= width) return super.formatItem(term, width, help, helper);
+    const alone = super.formatItem(term, width, "", helper);
+    return `${alone.trimEnd()}\n${super.formatItem("", width, help, helper)}`;
+  }
+}
+
 /** A commander command whose errors carry a code, as those of the libraries do, and which never takes a flag for the value of the one before it. */
 export class OctavoCommand extends Command {
   /** Puts its arguments in terms of its flags. */
@@ -122,8 +150,35 @@ export class OctavoCommand extends Command {
   constructor(name?: string) {
     super(name);
     this.configureOutput({
-      outputError: (text, write) => write(text.replace(/\n|$/, (end) => ` [invalid_option]${end}`)),
+      outputError: (text, write) => write(`octavo: ${text.trimEnd()} [invalid_option]\n`),
     });
+  }
+
+  /** Ends with one line. */
+  override error(message: string, options?: Parameters<Command["error"]>[1]): never {
+    return super.error(this.#inOneLine(message), options);
+  }
+
+  /** Commander's errors, named by the flag and with what helps in the same line. */
+  #inOneLine(message: string): string {
+    const [problem = "", hint] = message.replace(/^error: /, "").split("\n");
+    const [, flag, wrong] =
+      /^option '(?:-\w, )?(\S+).*?' argument '.*' is invalid\. (.*)$/s.exec(problem) ?? [];
+    if (flag !== undefined && wrong !== undefined) return `${flag}: ${wrong.replace(/\.$/, "")}`;
+    const [, meant] = /^\(Did you mean (.+)\?\)$/.exec(hint ?? "") ?? [];
+    if (meant !== undefined) return `${problem}; did you mean ${meant}?`;
+    return problem.startsWith("unknown")
+      ? `${problem}; ${this.#fullName()} --help lists the ${this.commands.length > 0 ? "commands" : "flags"}`
+      : problem.replace(/^(?:required|missing)/, (word) => `${this.#fullName()}: ${word}`);
+  }
+
+  #fullName(): string {
+    const above = this.parent instanceof OctavoCommand ? `${this.parent.#fullName()} ` : "";
+    return `${above}${this.name()}`;
+  }
+
+  override createHelp(): Help {
+    return Object.assign(new FlagHelp(), this.configureHelp());
   }
 
   override createCommand(name?: string): OctavoCommand {

@@ -1,12 +1,18 @@
 #!/usr/bin/env node
-import { OctavoError } from "@octavo/protocol/errors";
+import { OctavoError, systemProblem } from "@octavo/protocol/errors";
 import { reportError } from "./output/report-error.js";
 import { createProgram } from "./program.js";
 
 // The reader of our output may go away, as `head` does: a server goes on serving. Output lost for other reasons is a failure.
-for (const stream of [process.stdout, process.stderr]) {
-  stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") process.exitCode = 1;
+for (const [name, stream] of [
+  ["output", process.stdout],
+  ["error", process.stderr],
+] as const) {
+  stream.on("error", (cause: NodeJS.ErrnoException) => {
+    if (cause.code === "EPIPE" || process.exitCode === 1) return;
+    process.exitCode = 1;
+    const code = cause.code === "ENOSPC" ? "disk_full" : "internal_error";
+    reportError(new OctavoError(code, `standard ${name} cannot be written: ${systemProblem(cause)}`));
   });
 }
 

@@ -26,6 +26,10 @@ export const commandTree: CommandGroup = {
   summary: "LLM serving for TypeScript that proves what it serves",
   commands: {
     serve: leaf("serve a model over an OpenAI-compatible API", () => import("./commands/serve.js")),
+    stage: leaf(
+      "compute a part of a model's layers for a server on another host",
+      () => import("./commands/stage.js"),
+    ),
     chat: leaf("talk to a model, or to a server, in the terminal", () => import("./commands/chat.js")),
     run: leaf("ask a model once and print its answer", () => import("./commands/run.js")),
     pull: leaf("download a model into the cache", async () => ({
@@ -203,8 +207,7 @@ export const foreignCommands: Readonly<Record<string, string>> = {
 export async function createProgram(args: readonly string[]): Promise<OctavoCommand> {
   const program = new OctavoCommand("octavo")
     .description(commandTree.summary)
-    .version(version(), "-V, --version")
-    .showHelpAfterError("(--help lists the flags)");
+    .version(version(), "-V, --version");
   const words = args.filter((arg) => arg !== "help");
   const meant = foreignCommands[words[0] ?? ""];
   if (meant !== undefined)

@@ -1,5 +1,10 @@
 export { type AutoscalingConfig, autoscalingSchema } from "./autoscaling/autoscaling-config.js";
-export { type ClusterConfig, readClusterFile, type ServeFlag } from "./config/load-cluster-config.js";
+export {
+  type ClusterConfig,
+  loadClusterConfig,
+  readClusterFile,
+  type ServeFlag,
+} from "./config/load-cluster-config.js";
 export {
   checkFeasible,
   type RunningCluster,
@@ -15,6 +20,7 @@ export type {
   WantedReplicas,
 } from "./drivers/replica-driver.js";
 export { sloSchema } from "./autoscaling/slo-policy.js";
+export { simulatedDeployment } from "./simulation/simulated-deployment.js";
 export { measureCosts } from "./simulation/measure-costs.js";
 export { type ClusterSimulation, simulateCluster } from "./simulation/simulate-cluster.js";
 export { generateCalls, type LoadPhase } from "./simulation/simulated-load.js";
@@ -25,4 +31,5 @@ export {
   reportOf,
   type SimulationReport,
 } from "./simulation/simulation-report.js";
+export type { CallTimes } from "./simulation/simulated-replica.js";
 export { clusterCosts, type ClusterCosts, type SimulatedCall } from "./simulation/step-costs.js";

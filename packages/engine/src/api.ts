@@ -8,9 +8,11 @@ import type { Pooling } from "@octavo/artifacts/program/model-config";
 import type { LoadedAdapter } from "./adapters/adapter.js";
 import type { FaultControl, FaultKind, RequestFaults } from "./faults/fault.js";
 import type { Account } from "./scheduler/account.js";
+import type { HotPrefix } from "./kv-cache/prefix-heat.js";
 import type { SamplingParams } from "./sampling/sampling-params.js";
 import type { Grammar, GrammarSpec } from "@octavo/text/structured/grammar";
 
+export type { HotPrefix };
 export type { GapSummary, ServingRecord } from "./evidence/serving-record.js";
 
 /**
@@ -240,6 +242,8 @@ export interface EngineObserver {
   onRefused?(request: RefusedRequest): void;
   /** The backend failed in a step; its requests are retried alone. */
   onStepFailed?(error: OctavoError): void;
+  /** The device was lost and is back, with the weights; requests in flight are computed again. */
+  onDeviceRenewed?(seconds: number): void;
   /** A fault was injected. */
   onFault?(kind: FaultKind): void;
   /** A grammar is compiled: how long its caller waited, and whether it was cached. */
@@ -321,6 +325,8 @@ export interface Engine extends AsyncDisposable {
    */
   drain(deadlineMs: number): Promise<void>;
   resetPrefixCache(): boolean;
+  /** Prefixes that requests found in the cache, the hottest first, as many as `maxTokens` hold; none of adapters. */
+  hotPrefixes(maxTokens: number): readonly HotPrefix[];
   /** The failure that stopped the engine, if any. */
   readonly failure: OctavoError | undefined;
 }

@@ -6,6 +6,7 @@ import type {
   EngineStats,
   GenerationEvent,
   GenerationRequest,
+  HotPrefix,
   RefusedRequest,
 } from "./api.js";
 import type { EvidenceLog } from "./evidence/evidence-log.js";
@@ -173,9 +174,15 @@ class StepEngine implements RunningEngine {
     clearTimeout(timer);
   }
 
+  hotPrefixes(maxTokens: number): readonly HotPrefix[] {
+    return this.#parts.scheduler.hotPrefixes(maxTokens);
+  }
+
   resetPrefixCache(): boolean {
-    const { pool, statePool } = this.#parts;
-    return pool.reset() && (statePool?.reset() ?? true);
+    const { pool, statePool, scheduler } = this.#parts;
+    const isEmpty = pool.reset() && (statePool?.reset() ?? true);
+    if (isEmpty) scheduler.forgetHotPrefixes();
+    return isEmpty;
   }
 
   async pause(mode: PauseMode): Promise<void> {
@@ -205,6 +212,12 @@ class StepEngine implements RunningEngine {
   refillCaches(backend: Vacating): void {
     backend.refillCache(this.#parts.cache);
     this.#parts.speculation?.refill(backend);
+  }
+
+  async prepare(onProgress?: (done: number, total: number) => void): Promise<void> {
+    const { backend, program } = this.#options;
+    await backend.prepare?.(program, this.#parts.cache, onProgress);
+    await backend.settled?.();
   }
 
   get cacheBytes(): number {

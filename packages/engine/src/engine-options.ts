@@ -39,7 +39,16 @@ export interface EngineOptions extends OptionsOf<typeof schedulingOptions> {
   readonly maxLoras?: number | undefined;
   /** Proposes draft tokens and verifies several in one step; default off. Changes speed, never tokens. */
   readonly speculation?: SpeculationOptions | undefined;
+  /** How a lost device comes back; without it the engine stops then. */
+  readonly renewal?: ModelRenewal | undefined;
   readonly hooks?: EngineHooks | undefined;
+}
+
+/** Weights and programs on a device that may be lost. */
+export interface ModelRenewal {
+  readonly vacating: Vacating;
+  /** Frees the weights, opens the device again and loads them there; resolves to its name. Caches are the engine's. */
+  renew(): Promise<string>;
 }
 
 /** A running sequence as hooks see it. */
@@ -81,6 +90,8 @@ export interface RunningEngine extends Engine {
   /** Paused: forgets cached prefixes and frees the KV cache, until `refillCaches`. */
   vacateCaches(backend: Vacating): void;
   refillCaches(backend: Vacating): void;
+  /** Has the backend compile all that steps may run, but for a draft model's. */
+  prepare(onProgress?: (done: number, total: number) => void): Promise<void>;
   /** Bytes of the KV cache. */
   readonly cacheBytes: number;
 }

@@ -66,6 +66,7 @@ test("exports these values and no others", () => {
     "factsOfHeaders",
     "fairnessCheck",
     "falseAlarmNote",
+    "featureCount",
     "fileSource",
     "forcedLogprobs",
     "functionTarget",

@@ -5,5 +5,5 @@ export type { AdminRoute } from "./exchange/stage.js";
 export { AdminListener } from "./http/admin-listener.js";
 export { planAttempts, type PlanInput } from "./routing/plan.js";
 export { PrefixIndex } from "./routing/prefix-index.js";
-export type { TargetState } from "./routing/strategies.js";
+export { type StrategyName, strategyNames, type TargetState } from "./routing/strategies.js";
 export { TargetPool } from "./routing/target-pool.js";

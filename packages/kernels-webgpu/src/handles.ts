@@ -35,6 +35,7 @@ abstract class Handle<T> implements Disposable {
   readonly #noun: string;
   readonly #owner: object;
   #content: T | undefined;
+  #isDisposed = false;
 
   constructor(noun: string, owner: object, content: T) {
     this.#noun = noun;
@@ -48,17 +49,32 @@ abstract class Handle<T> implements Disposable {
     if (this.#content === undefined)
       throw new OctavoError(
         "internal_error",
-        `This ${this.#noun} has been disposed and cannot be used any more.`,
+        `This ${this.#noun} has been ${this.#isDisposed ? "disposed and cannot be used any more" : "vacated and must be refilled first"}.`,
       );
     return this.#content;
   }
 
   protected abstract free(content: T): void;
 
-  /** Again is harmless. */
-  [Symbol.dispose](): void {
+  /** Frees the content until `refill`; again is harmless. */
+  vacate(): void {
     if (this.#content !== undefined) this.free(this.#content);
     this.#content = undefined;
+  }
+
+  refill(content: T): void {
+    if (this.#content === undefined && !this.#isDisposed) {
+      this.#content = content;
+      return;
+    }
+    this.free(content);
+    throw new OctavoError("internal_error", `This ${this.#noun} is not vacated.`);
+  }
+
+  /** Again is harmless. */
+  [Symbol.dispose](): void {
+    this.#isDisposed = true;
+    this.vacate();
   }
 }
 
@@ -147,12 +163,14 @@ export interface CacheStorage {
 }
 
 export class GpuKvCache extends Handle<CacheStorage> implements KvCache {
+  readonly spec: KvCacheSpec;
   readonly numBlocks: number;
   readonly blockSize: number;
   readonly byteLength: number;
 
   constructor(owner: object, storage: CacheStorage, byteLength: number) {
     super("KV cache", owner, storage);
+    this.spec = storage.spec;
     this.numBlocks = storage.spec.numBlocks;
     this.blockSize = storage.spec.blockSize;
     this.byteLength = byteLength;

@@ -150,7 +150,7 @@ describe("the same bits from attention", { skip: typeof gpu === "string" && gpu 
       tokens,
       tokens.map(() => ({ kind: "hidden" })),
     );
-    const cacheSpec = { ...smallestCache, numKvHeads: 1, headDim: dim, dtype: "f16" } as const;
+    const cacheSpec = { ...smallestCache, layers: [{ numKvHeads: 1, headDim: dim }], dtype: "f16" } as const;
     using cache = backend.createKvCache(cacheSpec);
     const all = await backend.execute(program, cache, whole);
     for (const position of [300, numTokens - 1]) {

@@ -5,11 +5,14 @@ import type {
   BackendInfo,
   KvCache,
   KvCacheSpec,
+  KvLayerShape,
   MappedFile,
   Matrix,
   MatrixSource,
   Program,
   ProgramSpec,
+  Renewal,
+  RowResult,
   SamplerState,
   SamplerStateSpec,
   StepPlan,
@@ -27,6 +30,7 @@ import { OctavoError } from "@octavo/protocol/errors";
 import { formatBinaryBytes } from "@octavo/protocol/options";
 import { openFile } from "./device/open-file.js";
 import type { Gpu } from "./device/gpu.js";
+import { reopenGpu } from "./device/reopen-gpu.js";
 import {
   type CacheStorage,
   expectHandle,
@@ -42,7 +46,8 @@ import {
 } from "./handles.js";
 import { AdapterBody } from "./program/adapter.js";
 import { fuse } from "./program/fusion.js";
-import { GpuProgramBody } from "./program/gpu-program.js";
+import { type EncodedStep, GpuProgramBody } from "./program/gpu-program.js";
+import { noLatentAttention } from "./program/lower.js";
 import { rowAdaptersOf } from "./program/step-buffer.js";
 import { RowFinisher } from "./sampling/finish-rows.js";
 import { TokenHistory } from "./sampling/sampler-state.js";
@@ -53,6 +58,12 @@ import { kvHeadWords } from "./wgsl/kv-cache.js";
 export interface WebGpuBackendOptions {
   /** Joins neighbouring ops in one dispatch. Adapters need their linears' own inputs and are refused then. Default: true. */
   readonly fusion?: boolean;
+  /** Compiles all kernels when a program is prepared, not each when it first runs. Default: false. */
+  readonly compilesAhead?: boolean;
+  /** Opens the GPU again when it was lost; without it a lost GPU stays lost. */
+  readonly reopen?: (() => Promise<Gpu>) | undefined;
+  /** How long a lost GPU may take to come back. Default: 30,000. */
+  readonly reopenWithinMs?: number;
 }
 
 /** A backend on an opened GPU, which several backends may share. Disposing it leaves the GPU open unless it is owned. */
@@ -60,22 +71,41 @@ export function createWebGpuBackend(
   gpu: Gpu,
   options: WebGpuBackendOptions & { readonly ownsGpu?: boolean } = {},
 ): Backend {
-  return new WebGpuBackend(gpu, options.fusion ?? true, options.ownsGpu ?? false);
+  return new WebGpuBackend(gpu, options);
 }
 
 class WebGpuBackend implements Backend {
   readonly info: BackendInfo;
-  readonly #gpu: Gpu;
+  readonly renewal?: Renewal;
+  readonly prepare?: NonNullable<Backend["prepare"]>;
   readonly #fuses: boolean;
-  readonly #ownsGpu: boolean;
-  readonly #programs = new Set<GpuProgramBody>();
+  #gpu: Gpu;
+  #ownsGpu: boolean;
   #running = 0;
+  /** Settles once a step has its rows whose logits may have to be read after all, which another step would overwrite. */
+  #undecided: Promise<void> | undefined;
   #isOpen = true;
 
-  constructor(gpu: Gpu, fuses: boolean, ownsGpu: boolean) {
+  constructor(
+    gpu: Gpu,
+    {
+      fusion: fuses = true,
+      ownsGpu = false,
+      compilesAhead = false,
+      reopen,
+      reopenWithinMs = 30_000,
+    }: Parameters<typeof createWebGpuBackend>[1] = {},
+  ) {
     this.#gpu = gpu;
     this.#fuses = fuses;
     this.#ownsGpu = ownsGpu;
+    if (compilesAhead)
+      this.prepare = (program, cache, onProgress) =>
+        this.#program(program).compile(
+          expectHandle(cache, GpuKvCache, "KV cache").contentFor(this),
+          onProgress,
+        );
+    if (reopen !== undefined) this.renewal = this.#renewal(reopen, reopenWithinMs);
     this.info = {
       name: "webgpu",
       instructionSet: gpu.architecture,
@@ -113,8 +143,14 @@ class WebGpuBackend implements Backend {
   createKvCache(spec: KvCacheSpec): KvCache {
     this.#checkOpen();
     const byteLength = checkKvCache(spec);
-    const words = spec.numBlocks * spec.blockSize * spec.numKvHeads * kvHeadWords(spec.dtype, spec.headDim);
+    return new GpuKvCache(this, this.#cacheStorage(spec, byteLength), byteLength);
+  }
+
+  #cacheStorage(spec: KvCacheSpec, byteLength: number): CacheStorage {
     const { mostBytes } = this.#gpu;
+    const wordsOf = ({ numKvHeads, headDim }: KvLayerShape): number =>
+      spec.numBlocks * spec.blockSize * numKvHeads * kvHeadWords(spec.dtype, headDim);
+    const words = Math.max(...spec.layers.map(wordsOf));
     if (4 * words > mostBytes) {
       const most = Math.floor((byteLength * mostBytes) / (4 * words));
       throw new OctavoError(
@@ -124,10 +160,8 @@ class WebGpuBackend implements Backend {
       );
     }
     const layers = (what: string): GPUBuffer[] =>
-      Array.from({ length: spec.numLayers }, () =>
-        this.#gpu.buffer(4 * words, `A layer's ${what} in the KV cache`),
-      );
-    const storage: CacheStorage = {
+      spec.layers.map((layer) => this.#gpu.buffer(4 * wordsOf(layer), `A layer's ${what} in the KV cache`));
+    return {
       spec: { ...spec },
       keys: layers("keys"),
       values: layers("values"),
@@ -135,7 +169,6 @@ class WebGpuBackend implements Backend {
         this.#gpu.buffer(4 * width * (spec.states?.numSlots ?? 0), "Recurrent state"),
       ),
     };
-    return new GpuKvCache(this, storage, byteLength);
   }
 
   createSamplerState(spec: SamplerStateSpec): SamplerState {
@@ -146,7 +179,12 @@ class WebGpuBackend implements Backend {
 
   compile(spec: ProgramSpec): Program {
     this.#checkOpen();
+    return new GpuProgram(this, this.#compiled(spec));
+  }
+
+  #compiled(spec: ProgramSpec): GpuProgramBody {
     const checked = checkProgram(spec);
+    if (checked.kvLayers.some((layer) => layer?.isLatent)) throw noLatentAttention();
     const memories = new Set<Memory>();
     const matrices = new Map<Matrix, MatrixStorage>();
     const vectors = new Map<Vector, GPUBuffer>();
@@ -165,9 +203,7 @@ class WebGpuBackend implements Backend {
     const matrix = (handle: Matrix): MatrixStorage => matrices.get(handle) ?? missing();
     const vector = (handle: Vector): GPUBuffer => vectors.get(handle) ?? missing();
     const ops = this.#fuses ? fuse(spec, matrix) : spec.ops;
-    const body = new GpuProgramBody(this.#gpu, checked, ops, { matrix, vector }, [...memories]);
-    this.#programs.add(body);
-    return new GpuProgram(this, body);
+    return new GpuProgramBody(this.#gpu, checked, ops, { matrix, vector }, [...memories]);
   }
 
   createAdapter(program: Program, sites: readonly AdapterSite[]): Adapter {
@@ -194,8 +230,10 @@ class WebGpuBackend implements Backend {
     const { checked } = body;
     checkStepPlan(plan, checked, storage.spec);
     this.#gpu.check();
-    const finisher = new RowFinisher(plan, ({ state }) =>
-      state === undefined ? undefined : this.#history(state),
+    const finisher = new RowFinisher(
+      plan,
+      ({ state }) => (state === undefined ? undefined : this.#history(state)),
+      plan.outputs.length <= body.arena.logitRows ? checked.vocabSize : undefined,
     );
     const adapters: AdapterBody[] = [];
     const rowAdapters = rowAdaptersOf(plan, (handle) => {
@@ -207,19 +245,68 @@ class WebGpuBackend implements Backend {
       return found.number;
     });
     const started = performance.now();
-    const { staging, bytes } = body.submit(storage, plan, { rows: rowAdapters, adapters }, finisher.readback);
     this.#running += 1;
     try {
-      const data = await this.#gpu.read(staging, bytes);
-      this.#gpu.check();
-      return {
-        rows: finisher.finish(data, checked.vocabSize, checked.hiddenSize),
-        computeMs: performance.now() - started,
-      };
+      while (this.#undecided !== undefined) await this.#undecided;
+      const step = body.submit(storage, plan, { rows: rowAdapters, adapters }, finisher.readback);
+      const rows = this.#rows(body, step, finisher);
+      if (finisher.readback.candidates.length > 0) {
+        const forget = (): void => {
+          this.#undecided = undefined;
+        };
+        this.#undecided = rows.then(forget, forget);
+      }
+      return { rows: await rows, computeMs: performance.now() - started };
     } finally {
       this.#running -= 1;
       this.#closeWhenIdle();
     }
+  }
+
+  /** A step's rows; logits that candidates did not decide are read in a second trip. */
+  async #rows(
+    body: GpuProgramBody,
+    { staging, bytes }: EncodedStep,
+    finisher: RowFinisher,
+  ): Promise<RowResult[]> {
+    const { vocabSize, hiddenSize } = body.checked;
+    const data = await this.#gpu.read(staging, bytes);
+    this.#gpu.check();
+    const rows = finisher.sampleCandidates(data, vocabSize);
+    const later = new Map<number, Float32Array>();
+    if (rows.length > 0) {
+      const copied = body.submitLogits(rows);
+      const logits = new Float32Array(await this.#gpu.read(copied.staging, copied.bytes));
+      for (const [index, row] of rows.entries())
+        later.set(row, logits.subarray(index * vocabSize, (index + 1) * vocabSize));
+    }
+    return finisher.finish(data, vocabSize, hiddenSize, later);
+  }
+
+  #renewal(reopen: () => Promise<Gpu>, withinMs: number): Renewal {
+    return {
+      vacate: (handle) => {
+        if (!(handle instanceof GpuProgram) && !(handle instanceof GpuKvCache))
+          throw new OctavoError("internal_error", "Only programs and caches of this backend are vacated.");
+        handle.vacate();
+      },
+      refillProgram: (program, spec) =>
+        expectHandle(program, GpuProgram<GpuProgramBody>, "program").refill(this.#compiled(spec)),
+      refillCache: (cache) => {
+        const handle = expectHandle(cache, GpuKvCache, "KV cache");
+        handle.refill(this.#cacheStorage(handle.spec, handle.byteLength));
+      },
+      renew: async () => {
+        this.#checkOpen();
+        const gpu = await reopenGpu(reopen, this.#gpu.description, withinMs);
+        if (!this.#isOpen) gpu[Symbol.dispose]();
+        this.#checkOpen();
+        if (this.#ownsGpu) this.#gpu[Symbol.dispose]();
+        this.#gpu = gpu;
+        this.#ownsGpu = true;
+        return gpu.description;
+      },
+    };
   }
 
   /** Steps under way still finish. */

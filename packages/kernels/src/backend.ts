@@ -23,12 +23,18 @@ export type * from "./weights.js";
  */
 export type KvDtype = "f32" | "f16" | "bf16" | "int8";
 
-export interface KvCacheSpec {
-  readonly numLayers: number;
-  readonly numBlocks: number;
-  readonly blockSize: number;
+/** What a layer of the cache keeps of a token: this many keys of this size, and as many values. */
+export interface KvLayerShape {
   readonly numKvHeads: number;
   readonly headDim: number;
+  /** Values are parts of the keys, which are kept once (latent attention). */
+  readonly isLatent?: true;
+}
+
+export interface KvCacheSpec {
+  readonly layers: readonly KvLayerShape[];
+  readonly numBlocks: number;
+  readonly blockSize: number;
   readonly dtype: KvDtype;
   /** Absent where the program has no recurrent ops. */
   readonly states?: StateSpec;
@@ -81,10 +87,21 @@ export interface Vacating {
   refillCache(cache: KvCache): void;
 }
 
+/**
+ * A device that may be lost: a step then rejects with `device_lost`, and what lay on the device is gone. Vacate its programs and caches,
+ * free its matrices, renew, then make all of them anew.
+ */
+export interface Renewal extends Vacating {
+  /** Opens the device again. Resolves to its name; rejects with `device_lost` when it does not come back in time. */
+  renew(): Promise<string>;
+}
+
 export interface Backend extends Disposable {
   readonly info: BackendInfo;
   /** Absent where a backend cannot. */
   readonly vacating?: Vacating;
+  /** Absent where there is no device to lose, or no way to open it again. */
+  readonly renewal?: Renewal;
   /** Absent where packing is all there is. */
   readonly packedWeights?: PackedWeights;
   mapFile(path: string): MappedFile;
@@ -117,6 +134,12 @@ export interface Backend extends Disposable {
    * itself.
    */
   settled?(): Promise<void>;
+  /** Compiles all that steps of the program on the cache may run, so that none waits for it. Absent where nothing is left to compile. */
+  prepare?(
+    program: Program,
+    cache: KvCache,
+    onProgress?: (done: number, total: number) => void,
+  ): Promise<void>;
   /** Runs one step on the backend's own threads. Steps run one at a time in call order. */
   execute(program: Program, cache: KvCache, plan: StepPlan): Promise<StepResult>;
 }

@@ -1,5 +1,5 @@
 export type * from "./backend.js";
-export { kvHeadBytes } from "./kv-bytes.js";
+export { kvHeadBytes, kvLayersOf, kvTokenBytes } from "./kv-bytes.js";
 export { availableMemoryBytes } from "./machine/available-memory.js";
 export { defaultThreadCount, processorCount } from "./machine/default-thread-count.js";
 export { lockFile, recordFaults } from "./machine/process-faults.js";

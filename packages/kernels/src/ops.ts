@@ -93,13 +93,29 @@ export type Op =
       /** Number by which adapters name this linear, small and its own; without one they cannot reach it. */
       readonly site?: number;
     }
+  | {
+      /**
+       * A product of each head with a matrix of its own, all of one shape. A head's columns of `in` are those that its matrix
+       * multiplies and `passed` more behind them; its columns of `out` are the passed ones and, behind them, what the matrix gives.
+       */
+      readonly op: "head_linear";
+      readonly in: BufferRef;
+      readonly weights: readonly Matrix[];
+      readonly out: BufferRef;
+      /** Default 0. */
+      readonly passed?: number;
+    }
   | { readonly op: "rope"; readonly on: BufferRef; readonly headDim: number; readonly rope: RopeSpec }
   | {
       /** Writes k and v of the step's tokens to their slots, then attends. */
       readonly op: "attention";
       readonly q: BufferRef;
       readonly k: BufferRef;
-      readonly v: BufferRef;
+      /** Absent in latent attention: a value is the last `valueDim` columns of its key, which the cache keeps once. */
+      readonly v?: BufferRef;
+      /** Latent attention alone. */
+      readonly valueDim?: number;
+      /** A head's columns are as many as a value's. */
       readonly out: BufferRef;
       readonly layer: number;
       readonly numHeads: number;

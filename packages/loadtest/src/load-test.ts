@@ -198,7 +198,9 @@ async function firstModel(baseUrl: string, options: LoadTestOptions, agent: Agen
     return first.id;
   throw new OctavoError(
     "model_not_found",
-    `${url} answered ${response.statusCode} and lists no model; name one with --model`,
+    [401, 403].includes(response.statusCode)
+      ? `${url} answers ${response.statusCode}: give the server's key with --api-key`
+      : `${url} answers ${response.statusCode} and lists no model; name one with --model`,
     {
       param: "model",
     },

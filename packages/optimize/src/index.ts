@@ -61,6 +61,7 @@ export {
   type FeedStatus,
   markEntry,
   parseFeedState,
+  recordJudgement,
   recordProof,
   updateFeed,
 } from "./errors/feed-state.js";
@@ -68,19 +69,34 @@ export type { CallFinding, FindingKind, Quote } from "./errors/finding.js";
 export { type FindingLimits, findingsOfSpan } from "./errors/findings-of-span.js";
 export { issueText, proofLines } from "./errors/issue-text.js";
 export {
-  type FixEvidence,
-  proposeFix,
+  type ConfigPatch,
+  patched,
+  patchedFiles,
   renderPatch,
-  type ServePatch,
-  type ServeSettings,
-} from "./errors/propose-fix.js";
+  settingAt,
+  type SettingValue,
+} from "./errors/config-patch.js";
+export { findingsOfAlert } from "./errors/findings-of-alert.js";
+export { findingsOfGatewayLog } from "./errors/findings-of-gateway.js";
+export { proposeDeploymentFix } from "./errors/propose-deployment-fix.js";
+export { judgeCause, needsJudge } from "./errors/judge-cause.js";
+export { type CauseJudgement, judgedCauses } from "./errors/judged-causes.js";
+export { type FixEvidence, hasMeasuredCause, proposeFix, type ServeSettings } from "./errors/propose-fix.js";
+export { proposeGatewayFix } from "./errors/propose-gateway-fix.js";
 export { type FixStandard, judgeFix, type MeasuredChange, type ReplayPair } from "./replay/judge-fix.js";
-export { type FixProof, proveFix, type ProveFixOptions, type ReplaySide } from "./replay/fix-proof.js";
+export {
+  type FixProof,
+  type PreparedReplay,
+  proveFix,
+  type ProveFixOptions,
+  type ReplaySide,
+} from "./replay/fix-proof.js";
 export { measuresOf, type ReplayMeasure } from "./replay/measures.js";
 export {
   type RecordedCall,
   recordedWorkload,
   type RecordedWorkload,
+  type ReplayedRequest,
   scheduleOf,
 } from "./replay/recorded-workload.js";
 export { replayOn, type ReplayRun, tokenScaleOf } from "./replay/replay-on-server.js";

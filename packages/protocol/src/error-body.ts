@@ -16,6 +16,9 @@ export const errorCodeHeader = "x-octavo-error-code";
 /** Response header with the `--replica-id` of the server that answered. */
 export const replicaHeader = "x-octavo-replica";
 
+/** Request header by which a cluster shows the `--replica-key` of its replicas. */
+export const replicaKeyHeader = "x-octavo-replica-key";
+
 /** Response header with the number of requests that waited to be admitted when this one arrived. */
 export const queueDepthHeader = "x-octavo-queue-depth";
 

@@ -28,6 +28,7 @@ export const errorCodes = {
   deadline_exceeded: { status: 504, type: "GatewayTimeoutError", retryable: true },
   output_invalid: { status: 502, type: "BadGatewayError", retryable: true },
   engine_failed: { status: 503, type: "ServiceUnavailableError", retryable: true },
+  device_lost: { status: 503, type: "ServiceUnavailableError", retryable: true },
   // artifacts and the machine; met at start-up more often than over HTTP
   artifact_not_found: { status: 404, type: "NotFoundError", retryable: false },
   artifact_invalid: { status: 400, type: "BadRequestError", retryable: false },
@@ -108,6 +109,29 @@ export class OctavoError extends Error {
     const message = thrown instanceof Error ? thrown.message : String(thrown);
     return new OctavoError("internal_error", message, { cause: thrown });
   }
+}
+
+const systemProblems: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such file or folder",
+  EACCES: "permission denied",
+  EPERM: "permission denied",
+  EISDIR: "it is a folder",
+  ENOTDIR: "a part of its path is a file",
+  ENOSPC: "the disk is full",
+  EDQUOT: "the disk quota is used up",
+  EROFS: "the file system is read-only",
+  ENAMETOOLONG: "the name is too long",
+  ELOOP: "its links lead in a circle",
+  EMFILE: "too many files are open",
+  EADDRINUSE: "the port is in use",
+  EADDRNOTAVAIL: "this machine has no such address",
+};
+
+/** Why a file could not be used, or an address not be listened on, in words that leave its name to the caller; other errors' own message. */
+export function systemProblem(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return String(thrown);
+  const known = "code" in thrown && typeof thrown.code === "string" ? systemProblems[thrown.code] : undefined;
+  return known ?? thrown.message;
 }
 
 /** The known name that was probably meant; undefined if none is near. */

@@ -43,6 +43,7 @@ it("exports these values and no others", () => {
     "priceTable",
     "queueDepthHeader",
     "replicaHeader",
+    "replicaKeyHeader",
     "requestLimits",
     "rerankRequest",
     "responsesRequest",
@@ -50,6 +51,7 @@ it("exports these values and no others", () => {
     "scoredPair",
     "sseDone",
     "structuralTag",
+    "systemProblem",
     "toErrorBody",
     "toMessagesErrorBody",
     "tokenizeRequest",
@@ -57,6 +59,7 @@ it("exports these values and no others", () => {
     "unknownFields",
     "unloadLoraRequest",
     "usageInfo",
+    "warmPrefixesRequest",
     "warningsHeader",
     "wireSchema",
   ]);

@@ -1,8 +1,9 @@
-export { errorCodes, OctavoError, type ErrorCode, type OctavoErrorOptions } from "./errors.js";
+export { errorCodes, OctavoError, systemProblem, type ErrorCode, type OctavoErrorOptions } from "./errors.js";
 export {
   errorCodeHeader,
   queueDepthHeader,
   replicaHeader,
+  replicaKeyHeader,
   toErrorBody,
   warningsHeader,
   type ErrorBody,
@@ -32,6 +33,7 @@ export type {
   ServingRecordInfo,
   Spread,
 } from "./serving-record.js";
+export { warmPrefixesRequest, type CachedPrefixInfo, type WarmPrefixesRequest } from "./prefix-cache.js";
 export { maxTokenId, requestLimits } from "./fields.js";
 export type { PromptInput } from "./prompt-input.js";
 export {

@@ -62,6 +62,12 @@ export const serverOptions = {
       "which of several servers this is; answers and spans say so",
       { default: "" },
     ),
+    /** Empty: nobody reads or fills the prefix cache. */
+    replicaKey: option.text(
+      "--replica-key <key>",
+      "what a cluster shows to read the hottest cached prefixes and to fill the cache of a new replica",
+      { defaultText: "$OCTAVO_REPLICA_KEY; without it nobody may" },
+    ),
     /** Names that requests may use; responses carry the first. Empty: the model's own name. */
     servedModelNames: option.of(
       valueType.list(valueType.nonEmpty()),

@@ -1,5 +1,10 @@
 import type { TensorInfo } from "./checkpoint.js";
 
+/** What the plan calls one tensor of several that are stored as one. */
+export function sliceName(name: string, index: number): string {
+  return `${name}[${index}]`;
+}
+
 /** A tensor cut along its outermost dimension: `shape[0]` tensors of the dimensions that are left, named `name[index]`. */
 export function tensorSlices(tensor: TensorInfo): TensorInfo[] {
   const { recipe, loadedBytes, ...whole } = tensor;
@@ -10,7 +15,7 @@ export function tensorSlices(tensor: TensorInfo): TensorInfo[] {
     const part = recipes?.[index];
     return {
       ...whole,
-      name: `${whole.name}[${index}]`,
+      name: sliceName(whole.name, index),
       shape,
       offset: whole.offset + index * byteLength,
       byteLength,

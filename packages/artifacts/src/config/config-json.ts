@@ -94,7 +94,7 @@ function findFamily(path: string, config: ConfigJson): ModelFamily {
   const { model_type: type } = config;
   const family = modelFamilies.find((candidate) =>
     name === undefined
-      ? candidate.modelType === type
+      ? candidate.modelType === type || candidate.otherModelTypes?.includes(type ?? "") === true
       : classStem(candidate.architecture) === classStem(name) && carries(candidate, name),
   );
   if (family !== undefined) {

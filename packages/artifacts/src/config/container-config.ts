@@ -16,6 +16,7 @@ const containers: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Qwen2VLForConditionalGeneration: { qwen2_vl: "qwen2", qwen2_vl_text: "qwen2" },
   Qwen2_5_VLForConditionalGeneration: { qwen2_5_vl: "qwen2", qwen2_5_vl_text: "qwen2" },
   Qwen3VLForConditionalGeneration: { qwen3_vl: "qwen3", qwen3_vl_text: "qwen3" },
+  KimiK25ForConditionalGeneration: {},
   Qwen3_5ForConditionalGeneration: {},
   Qwen3_5MoeForConditionalGeneration: {},
 };

@@ -28,6 +28,38 @@ export const bertFamily: ModelFamily = {
   biases: { qkv: true, output: true, mlp: true },
   encoder: { tensorPrefix: "bert.", classifierPooling: () => "cls" },
   settings: (path, config) => bertSettings(path, config, { types: 2, firstPosition: 0 }),
+  gguf: {
+    architecture: "bert",
+    layers: "encoder.layer",
+    layerNames: {
+      "@token_embd.weight": "embeddings.word_embeddings.weight",
+      "@position_embd.weight": "embeddings.position_embeddings.weight",
+      "@token_types.weight": "embeddings.token_type_embeddings.weight",
+      "@token_embd_norm.weight": "embeddings.LayerNorm.weight",
+      "@token_embd_norm.bias": "embeddings.LayerNorm.bias",
+      attn_q: "attention.self.query",
+      attn_k: "attention.self.key",
+      attn_v: "attention.self.value",
+      attn_output: "attention.output.dense",
+      attn_output_norm: "attention.output.LayerNorm",
+      ffn_up: "intermediate.dense",
+      ffn_down: "output.dense",
+      layer_output_norm: "output.LayerNorm",
+    },
+    ropeLayout: "neox",
+    // XLM-RoBERTa's files are BERT's: the converter drops the positions that stand for padding.
+    settings: (values, { maxPositionEmbeddings: numPositions, embedding }) => ({
+      hiddenActivation: "gelu",
+      rmsNormEps: values.number("attention.layer_norm_epsilon") ?? 1e-12,
+      hasHead: false,
+      encoder: {
+        numTypes: values.under("tokenizer.ggml").number("token_type_count") ?? 2,
+        numPositions,
+        firstPosition: 0,
+      },
+      embedding: embedding ?? { pooling: "mean", normalize: true },
+    }),
+  },
   plan: (builder) =>
     bertProgram(builder, (pooled, rows) => {
       const { hiddenSize } = builder.config;

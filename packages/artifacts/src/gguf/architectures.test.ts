@@ -212,7 +212,7 @@ describe("GGUF's architectures", () => {
         },
         /not a softmax \(expert_gating_func 2\)/,
       ],
-      ["deepseek2", { "deepseek2.expert_count": number(64) }, /"deepseek2"; supported are llama, /],
+      ["dbrx", { "dbrx.expert_count": number(64) }, /"dbrx"; supported are llama, /],
     ] as const) {
       assertRefused(() => open(headerOnly(kind, keys)), "artifact_unsupported", message);
     }

@@ -139,7 +139,7 @@ function splitValues(header: GgufHeader): GgufValues {
 
 function collectTensors(
   headers: readonly GgufHeader[],
-  { architecture, layerNames }: GgufFamily,
+  { architecture, layerNames, layers }: GgufFamily,
   numExperts: number | undefined,
 ): { tensors: ReadonlyMap<string, TensorInfo>; ropeFactors: RopeFactors } {
   const tensors = new Map<string, TensorInfo>();
@@ -150,7 +150,8 @@ function collectTensors(
       ropeFactors[factors] = readFactors(tensor);
       continue;
     }
-    const name = huggingFaceName(tensor.name, layerNames);
+    const usual = huggingFaceName(tensor.name, layerNames);
+    const name = layers === undefined ? usual : usual?.replace(/^model\.layers(?=\.)/, layers);
     if (name === undefined) {
       if (isIgnoredGgufTensor(tensor.name)) continue;
       throw artifactUnsupported(

@@ -1,4 +1,4 @@
-import type { ModelConfig, RopeScaling } from "../program/model-config.js";
+import type { ModelConfig, Pooling, RopeScaling } from "../program/model-config.js";
 import { artifactInvalid, artifactUnsupported } from "@octavo/text/files/artifact-file";
 import type { TensorInfo } from "../checkpoint/checkpoint.js";
 import type { GgufBase, GgufModelFamily, ModelFamily } from "../program/model-family.js";
@@ -26,7 +26,9 @@ export type RopeFactors = Readonly<Partial<Record<keyof typeof ropeFactorNames, 
 export function readGgufConfig(input: GgufConfigInput): ModelConfig {
   const { path, metadata, tensors, family } = input;
   const values = architectureValues(path, metadata);
-  const embedding = tensors.get("model.embed_tokens.weight");
+  const embedding = tensors.get(
+    family.encoder === undefined ? "model.embed_tokens.weight" : "embeddings.word_embeddings.weight",
+  );
   if (embedding === undefined) throw artifactInvalid(path, "has no token_embd.weight");
 
   const hiddenSize = values.needNumber("embedding_length");
@@ -34,7 +36,8 @@ export function readGgufConfig(input: GgufConfigInput): ModelConfig {
   const numHeads = values.needUniform("attention.head_count");
   const headDim = values.number("attention.key_length") ?? hiddenSize / numHeads;
   const valueLength = values.number("attention.value_length") ?? headDim;
-  if (valueLength !== headDim) {
+  // In latent attention a value is a part of its key.
+  if (valueLength !== headDim && values.number("attention.kv_lora_rank") === undefined) {
     throw artifactUnsupported(
       path,
       `has value heads of ${valueLength} elements beside key heads of ${headDim}`,
@@ -74,10 +77,23 @@ export function readGgufConfig(input: GgufConfigInput): ModelConfig {
       window !== undefined && window > 0 ? window : undefined,
     ),
     dtype: input.dtype,
+    ...readEmbeddings(values),
     bosTokenId: new GgufValues(path, metadata, "tokenizer.ggml").number("bos_token_id"),
     eosTokenIds: readEndIds(path, metadata),
   };
   return checkModelConfig(path, { ...base, ...family.gguf.settings?.(values, base) });
+}
+
+/** llama_pooling_type of llama.cpp, but for 0, none, and 4, rerankers. */
+const poolings: readonly (Pooling | undefined)[] = [undefined, "mean", "cls", "last"];
+
+function readEmbeddings(values: GgufValues): Pick<ModelConfig, "embedding"> {
+  const type = values.number("pooling_type");
+  if (type === undefined || type === 0) return {};
+  const pooling = poolings[type];
+  if (pooling === undefined)
+    throw artifactUnsupported(values.path, `has the pooling type ${type}; mean, cls and last are supported`);
+  return { embedding: { pooling, normalize: true } };
 }
 
 /** @throws OctavoError `artifact_invalid` or `artifact_unsupported` */

@@ -53,6 +53,19 @@ describe("llama.cpp's mixes", () => {
     assert.equal(typeOf("Q4_K_M", "attn_v", { ...large, headsPerKv: 1 }), "Q4_K");
   });
 
+  it("trust an importance matrix with the first down projections of IQ4, and not with those of Q4_0", () => {
+    const early = { layer: 3 };
+    assert.equal(typeOf("IQ4_XS", "ffn_down", early), "Q5_K");
+    assert.equal(typeOf("IQ4_XS", "ffn_down", { ...early, hasImportance: true }), "IQ4_XS");
+    assert.equal(typeOf("IQ4_XS", "ffn_down", { layer: 4 }), "IQ4_XS");
+    assert.equal(typeOf("IQ4_NL", "attn_v"), "Q5_K");
+    assert.equal(typeOf("IQ4_NL", "attn_v", { headsPerKv: 3 }), "IQ4_NL");
+    assert.equal(typeOf("Q4_0", "ffn_down", early), "Q4_0");
+    assert.equal(typeOf("Q4_0", "ffn_down", { ...early, hasImportance: true }), "Q4_1");
+    assert.equal(typeOf("Q5_0", "ffn_down", { layer: 4, hasImportance: true }), "Q5_0");
+    assert.equal(fittingGgufType("IQ4_XS", 896), "IQ4_NL");
+  });
+
   it("keep the head, or the embedding that serves as one, in Q6_K", () => {
     assert.equal(typeOf("Q4_K_M", "output"), "Q6_K");
     assert.equal(typeOf("Q4_K_M", "token_embd"), "Q4_K");

@@ -11,6 +11,7 @@ export type GgufMixType =
   | "Q5_1"
   | "Q8_0"
   | "IQ4_NL"
+  | "IQ4_XS"
   | "Q2_K"
   | "Q3_K"
   | "Q4_K"
@@ -25,6 +26,8 @@ export interface GgufMix {
   readonly fileType: number;
   /** The type of a matrix, regardless of whether the type's blocks divide its rows (see `fittingGgufType`). */
   readonly typeOf: (matrix: MixedMatrix) => GgufMixType;
+  /** Its scales are chosen by an importance matrix where there is one; floats and Q8_0 are not worth it. */
+  readonly takesImportance: boolean;
 }
 
 /** Where a matrix stands in the model. */
@@ -38,6 +41,8 @@ export interface MixedMatrix {
   readonly headsPerKv: number;
   /** 0 for dense models. */
   readonly numExperts: number;
+  /** Scales are chosen by what the matrix multiplies. */
+  readonly hasImportance?: boolean;
 }
 
 /** Roles that the rules distinguish: fused q, k and v count as v, experts' matrices as those of a dense MLP. */
@@ -75,6 +80,7 @@ function mixOf(name: string, fileType: number, base: GgufMixType, rule: Rule = (
   return {
     name,
     fileType,
+    takesImportance: head === "Q6_K",
     typeOf: (matrix) => {
       const isHead = matrix.kind === (matrix.tiedEmbeddings ? "token_embd.weight" : "output.weight");
       if (isHead) return head;
@@ -95,12 +101,28 @@ function output({ numExperts }: MixedMatrix, otherwise: GgufMixType | undefined)
   return numExperts === 8 ? "Q5_K" : otherwise;
 }
 
+/** The first eighth of the layers, whose down projections round badly. */
+function isEarlyDown(role: Role, { layer, numLayers }: MixedMatrix): boolean {
+  return role === "down" && layer < Math.floor(numLayers / 8);
+}
+
+/** With an importance matrix, the down projections of the first layers have an offset too. */
+function offsetEarlyDown(withOffset: GgufMixType): Rule {
+  return (role, matrix) => (matrix.hasImportance && isEarlyDown(role, matrix) ? withOffset : undefined);
+}
+
+function nonlinear(role: Role, matrix: MixedMatrix): GgufMixType | undefined {
+  if (role === "v") return matrix.headsPerKv >= 4 ? "Q5_K" : undefined;
+  if (isEarlyDown(role, matrix)) return matrix.hasImportance ? undefined : "Q5_K";
+  return role === "o" ? output(matrix, undefined) : undefined;
+}
+
 const mixes: readonly GgufMix[] = [
   mixOf("F16", 1, "F16"),
   mixOf("BF16", 32, "BF16"),
-  mixOf("Q4_0", 2, "Q4_0"),
+  mixOf("Q4_0", 2, "Q4_0", offsetEarlyDown("Q4_1")),
   mixOf("Q4_1", 3, "Q4_1"),
-  mixOf("Q5_0", 8, "Q5_0"),
+  mixOf("Q5_0", 8, "Q5_0", offsetEarlyDown("Q5_1")),
   mixOf("Q5_1", 9, "Q5_1"),
   mixOf("Q8_0", 7, "Q8_0"),
   mixOf("Q2_K", 10, "Q2_K", (role, matrix) => {
@@ -119,7 +141,7 @@ const mixes: readonly GgufMix[] = [
   }),
   mixOf("Q4_K_S", 14, "Q4_K", (role, matrix) => {
     if (role === "v") return matrix.layer < 4 ? "Q5_K" : undefined;
-    if (role === "down") return matrix.layer < Math.floor(matrix.numLayers / 8) ? "Q5_K" : undefined;
+    if (role === "down") return isEarlyDown(role, matrix) ? "Q5_K" : undefined;
     return role === "o" ? output(matrix, undefined) : undefined;
   }),
   mixOf("Q4_K_M", 15, "Q4_K", (role, matrix) =>
@@ -128,6 +150,8 @@ const mixes: readonly GgufMix[] = [
   mixOf("Q5_K_S", 16, "Q5_K"),
   mixOf("Q5_K_M", 17, "Q5_K", moreBits),
   mixOf("Q6_K", 18, "Q6_K"),
+  mixOf("IQ4_NL", 25, "IQ4_NL", nonlinear),
+  mixOf("IQ4_XS", 30, "IQ4_XS", nonlinear),
 ];
 
 function moreBits(role: Role, matrix: MixedMatrix): GgufMixType | undefined {
@@ -143,6 +167,7 @@ const smaller: Partial<Readonly<Record<GgufMixType, GgufMixType>>> = {
   Q4_K: "Q5_0",
   Q5_K: "Q5_1",
   Q6_K: "Q8_0",
+  IQ4_XS: "IQ4_NL",
 };
 
 const layouts = new Map([...ggmlLayouts.values()].map((layout) => [layout.name, layout]));

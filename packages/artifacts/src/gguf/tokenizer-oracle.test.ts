@@ -113,7 +113,8 @@ describe("a GGUF vocabulary", () => {
         JSON.stringify(Object.keys(change)),
       );
     };
-    refused({ model: "bert" }, "artifact_unsupported", /gpt2, llama and t5/);
+    refused({ model: "rwkv" }, "artifact_unsupported", /bert, gpt2, llama and t5/);
+    refused({ model: "bert" }, "artifact_invalid", /cls_token_id is missing/);
     refused({ model: undefined }, "artifact_unsupported", /missing/);
     refused({ pre: "no-such" }, "artifact_unsupported", /no-such/);
     refused({ pre: "constructor" }, "artifact_unsupported", /constructor/);

@@ -13,6 +13,11 @@ export class GgufValues {
     this.#prefix = prefix;
   }
 
+  /** The same file's values under another prefix. */
+  under(prefix: string): GgufValues {
+    return new GgufValues(this.path, this.#metadata, prefix);
+  }
+
   string(key: string): string | undefined {
     return this.#typed(key, "string");
   }

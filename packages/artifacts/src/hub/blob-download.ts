@@ -1,7 +1,8 @@
 import { createHash, type Hash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { mkdir, open, rename, stat, unlink, type FileHandle } from "node:fs/promises";
+import { open, rename, stat, unlink, type FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
+import { makeFolder } from "@octavo/protocol/make-folder";
 import { OctavoError } from "@octavo/protocol/errors";
 import { withFileLock } from "./file-lock.js";
 import { cacheFailure, type HubCache } from "./hub-cache.js";
@@ -31,7 +32,7 @@ export async function downloadBlob(download: BlobDownload): Promise<void> {
   const blob = cache.blobPath(metadata.etag);
   if (await isComplete(blob, metadata.size)) return report(download, blob);
   try {
-    await mkdir(dirname(blob), { recursive: true });
+    makeFolder(dirname(blob));
     await withFileLock(cache.lockPath(metadata.etag), { signal: download.signal }, async () => {
       if (await isComplete(blob, metadata.size)) return report(download, blob);
       const part = `${blob}.incomplete`;

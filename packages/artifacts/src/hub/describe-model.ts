@@ -1,9 +1,7 @@
-import { existsSync } from "node:fs";
-import { homedir } from "node:os";
-import { join, resolve } from "node:path";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { ModelDescription } from "../checkpoint/describe-files.js";
 import type { Environment } from "./hub-settings.js";
+import { localModel } from "./local-model.js";
 
 export interface DescribeModelOptions {
   /** HF_* and proxy variables; default `process.env`. */
@@ -23,12 +21,12 @@ export async function describeModel(
   idOrPath: string,
   options: DescribeModelOptions = {},
 ): Promise<ModelDescription> {
-  const path = resolve(idOrPath.startsWith("~/") ? join(homedir(), idOrPath.slice(2)) : idOrPath);
-  if (idOrPath !== "" && existsSync(path)) {
+  const path = localModel(idOrPath);
+  if (path !== undefined) {
     const { describeFiles } = await import("../checkpoint/describe-files.js");
     return describeFiles(path);
   }
-  if (/^(?:[./~\\]|[A-Za-z]:[\\/])/.test(idOrPath) || /\.(?:json|gguf)$/.test(idOrPath.split("/")[0] ?? "")) {
+  if (/\.(?:json|gguf)$/.test(idOrPath.split("/")[0] ?? "")) {
     throw new OctavoError("artifact_not_found", `${idOrPath}: no such file or folder`);
   }
   const { describeHubModel } = await import("./describe-hub-model.js");

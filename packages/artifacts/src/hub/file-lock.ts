@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { link, mkdir, readFile, rename, stat, unlink, utimes, writeFile } from "node:fs/promises";
+import { link, readFile, rename, stat, unlink, utimes, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { makeFolder } from "@octavo/protocol/make-folder";
 import { mayBeAlive, parseLockOwner, thisProcess } from "./lock-owner.js";
 
 interface FileLockOptions {
@@ -24,7 +25,7 @@ export async function withFileLock<T>(
   body: () => Promise<T>,
 ): Promise<T> {
   const staleMs = options.staleMs ?? 30_000;
-  await mkdir(dirname(path), { recursive: true });
+  makeFolder(dirname(path));
   const id = randomUUID();
   await acquire(path, id, staleMs, options);
   const heartbeat = setInterval(() => {

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import {
   copyFile,
-  mkdir,
   readdir,
   readFile,
   readlink,
@@ -12,6 +11,7 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
+import { makeFolder } from "@octavo/protocol/make-folder";
 import { OctavoError } from "@octavo/protocol/errors";
 import { checkRepositoryPath } from "./model-reference.js";
 
@@ -75,7 +75,7 @@ export class HubCache {
     if (revision === commit) return;
     const path = join(this.root, "refs", ...revision.split("/"));
     if ((await this.readRef(revision)) === commit) return;
-    await mkdir(dirname(path), { recursive: true });
+    makeFolder(dirname(path));
     const draft = `${path}.${randomUUID()}`;
     await writeFile(draft, commit);
     await rename(draft, path);
@@ -108,7 +108,7 @@ export class HubCache {
     const blob = this.blobPath(etag);
     const target = relative(dirname(path), blob);
     if ((await readlink(path).catch(() => undefined)) === target) return;
-    await mkdir(dirname(path), { recursive: true });
+    makeFolder(dirname(path));
     const draft = `${path}.${randomUUID()}`;
     try {
       await symlink(target, draft);

@@ -1,10 +1,7 @@
-import { existsSync } from "node:fs";
-import { homedir } from "node:os";
-import { join, resolve } from "node:path";
-import { OctavoError } from "@octavo/protocol/errors";
 import type { DownloadProgress } from "./download-progress.js";
 import type { FilePatterns } from "./file-selection.js";
 import type { Environment } from "./hub-settings.js";
+import { localModel } from "./local-model.js";
 
 export interface ResolveModelOptions {
   /** What is looked for; default a model. */
@@ -36,7 +33,7 @@ export interface ResolvedModel {
 }
 
 /**
- * A local folder or GGUF file if `idOrPath` names one, otherwise a model of the Hugging Face hub, downloaded into the
+ * A local folder or GGUF file if `idOrPath` names one, the embedded model for `octavo-mini`, otherwise a model of the Hugging Face hub, downloaded into the
  * cache shared with Python's huggingface_hub. The network is touched for hub ids alone, and not with HF_HUB_OFFLINE.
  * @throws OctavoError `artifact_not_found`, `artifact_unsupported`, `hub_unreachable`, `hub_denied`, `integrity_failed`,
  * `disk_full`, `invalid_option`, `request_cancelled`
@@ -45,11 +42,8 @@ export async function resolveModel(
   idOrPath: string,
   options: ResolveModelOptions = {},
 ): Promise<ResolvedModel> {
-  const path = resolve(idOrPath.startsWith("~/") ? join(homedir(), idOrPath.slice(2)) : idOrPath);
-  if (idOrPath !== "" && existsSync(path)) return { path, name: idOrPath, hub: undefined };
-  if (/^(?:[./~\\]|[A-Za-z]:[\\/])/.test(idOrPath)) {
-    throw new OctavoError("artifact_not_found", `${idOrPath}: no such file or folder`);
-  }
+  const path = localModel(idOrPath);
+  if (path !== undefined) return { path, name: idOrPath, hub: undefined };
   // Local models do not load the hub's modules.
   const { resolveHubModel } = await import("./resolve-hub-model.js");
   return await resolveHubModel(idOrPath, options);

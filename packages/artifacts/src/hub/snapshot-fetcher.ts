@@ -1,4 +1,5 @@
-import { mkdir, statfs } from "node:fs/promises";
+import { statfs } from "node:fs/promises";
+import { makeFolder } from "@octavo/protocol/make-folder";
 import { OctavoError } from "@octavo/protocol/errors";
 import { downloadBlob } from "./blob-download.js";
 import { ProgressCounter, type DownloadProgress } from "./download-progress.js";
@@ -61,7 +62,7 @@ export class SnapshotFetcher {
     const folder = this.#target.cache.root;
     let freeBytes: number;
     try {
-      await mkdir(folder, { recursive: true });
+      makeFolder(folder);
       const { bavail, bsize } = await statfs(folder);
       freeBytes = bavail * bsize;
     } catch (error) {

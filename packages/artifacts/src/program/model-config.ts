@@ -45,6 +45,8 @@ export interface ModelConfig {
     readonly attention: { readonly input: number; readonly key: number; readonly output: number };
     readonly mlp: { readonly gate: number; readonly output: number };
   };
+  /** Multi-head latent attention; `numKvHeads` is 1 and `headDim` the size of what the cache keeps of a token. */
+  readonly latent?: LatentConfig;
   /** Bounds queries, keys and values, after their norms and before rotation, to [-clip, clip] (OLMoE). */
   readonly attentionClip?: number;
   /** Rotary embedding of layers with a sliding window, where it differs (Gemma 3). */
@@ -67,6 +69,21 @@ export interface ModelConfig {
   readonly hasHead?: false;
   /** How its embeddings are made, where the checkpoint says so. */
   readonly embedding?: EmbeddingConfig;
+}
+
+/** Attention over one latent and one rotated key per token, which all heads share (DeepSeek V2, arXiv 2405.04434). */
+export interface LatentConfig {
+  /** Size of the latent. */
+  readonly kvRank: number;
+  /** Size of what queries are projected to first; absent where they are projected in one step. */
+  readonly queryRank?: number;
+  /** Of a head's query: columns that are not rotated, and those that are. */
+  readonly plainDim: number;
+  readonly rotatedDim: number;
+  /** Of a head's output. */
+  readonly valueDim: number;
+  /** Of the norms of what is projected down. */
+  readonly normEps: number;
 }
 
 export interface EncoderConfig {

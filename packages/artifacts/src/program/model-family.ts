@@ -16,6 +16,8 @@ export interface ModelFamily {
   readonly architecture: string;
   /** config.json's `model_type`; of the text part where a model takes more than text. */
   readonly modelType: string;
+  /** Of models of other names with the same layers. */
+  readonly otherModelTypes?: readonly string[];
   readonly defaults: ConfigDefaults;
   /** Which linear layers have biases: `config` where `attention_bias` and `mlp_bias` decide. Source: modeling_*.py. */
   readonly biases: Readonly<Record<"qkv" | "output" | "mlp", boolean | "config">>;
@@ -109,6 +111,8 @@ export interface GgufFamily {
   readonly otherArchitectures?: readonly string[];
   readonly recognises?: (values: GgufValues) => boolean;
   readonly layerNames: LayerNames;
+  /** Before the layer's number in the names of checkpoints. Absent: `model.layers`. */
+  readonly layers?: string;
   /** `interleaved` where the converter permutes the rows of q and k so that rotary pairs are neighbours (`LlamaModel.permute`). */
   readonly ropeLayout: "neox" | "interleaved";
   /** The rows of q and k are neighbours as trained, and not permuted by the converter. */

@@ -60,7 +60,9 @@ type PlannedField<F> = F extends Matrix
     ? VectorPlan
     : F extends readonly ExpertWeights[]
       ? readonly PlannedExpert[]
-      : F;
+      : F extends readonly Matrix[]
+        ? readonly MatrixPlan[]
+        : F;
 type Planned<T> = T extends unknown ? { readonly [K in keyof T]: PlannedField<T[K]> } : never;
 
 export type PlannedExpert = Planned<ExpertWeights>;

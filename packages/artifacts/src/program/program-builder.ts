@@ -77,6 +77,11 @@ export class ProgramBuilder {
     return this.#tensors?.get(name);
   }
 
+  /** The tensor, of this shape. */
+  tensor(name: string, shape: readonly number[]): TensorInfo {
+    return this.#tensor(name, shape);
+  }
+
   /** The tensor `[rows, cols]` as a matrix; the same plan object each time. */
   matrix(name: string, rows: number, cols: number): MatrixPlan {
     const known = this.#matrices.get(name);
@@ -148,6 +153,8 @@ export class ProgramBuilder {
       readonly weightOffset?: number;
       /** Each group has weights of its own. */
       readonly isWhole?: true;
+      /** In place of the configuration's. */
+      readonly eps?: number;
     } = {},
   ): void {
     const { rmsNormEps: eps, normWeightOffset, normKind } = this.config;

@@ -24,6 +24,9 @@ import { lfm2MoeFamily } from "../families/lfm2-moe.js";
 import { graniteMoeHybridFamily } from "../families/granite-moe-hybrid.js";
 import { falconH1Family } from "../families/falcon-h1.js";
 import { nemotronHFamily } from "../families/nemotron-h.js";
+import { deepseekV2Family } from "../families/deepseek-v2.js";
+import { deepseekV3Family } from "../families/deepseek-v3.js";
+import { glm4MoeLiteFamily } from "../families/glm4-moe-lite.js";
 import { ernie45MoeFamily } from "../families/ernie4-5-moe.js";
 import { glm4MoeFamily } from "../families/glm4-moe.js";
 import { miniMaxM2Family } from "../families/minimax-m2.js";
@@ -65,6 +68,9 @@ export const modelFamilies: readonly ModelFamily[] = [
   nemotronHFamily,
   glm4MoeFamily,
   ernie45MoeFamily,
+  deepseekV2Family,
+  deepseekV3Family,
+  glm4MoeLiteFamily,
   miniMaxM2Family,
   gemmaFamily,
   gemma2Family,
@@ -93,6 +99,7 @@ const byArchitecture: ReadonlyMap<string, ModelFamily> = new Map(
   modelFamilies.map((family) => [family.architecture, family]),
 );
 
+/** Names of the architectures that can be served, as `architectures` in config.json has them. */
 export const supportedArchitectures: readonly string[] = [...byArchitecture.keys()];
 
 /** @throws OctavoError `artifact_unsupported` for an unknown architecture */

@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -162,7 +162,8 @@ export function readEmbeddingFixtures(): EmbeddingFixture[] {
         EmbeddingFixture,
         "texts" | "embeddings" | "prompted"
       >;
-      return { ...expected, name, path: join(folder, name) };
+      const gguf = join(folder, `${name}.gguf`);
+      return { ...expected, name, path: existsSync(gguf) ? gguf : join(folder, name) };
     });
 }
 

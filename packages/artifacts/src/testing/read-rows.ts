@@ -21,11 +21,9 @@ export async function readRows(backend: Backend, source: MatrixSource): Promise<
     maxTokens: rows,
   });
   using cache = backend.createKvCache({
-    numLayers: 1,
+    layers: [{ numKvHeads: 1, headDim: 8 }],
     numBlocks,
     blockSize,
-    numKvHeads: 1,
-    headDim: 8,
     dtype: "f32",
   });
   const result = await backend.execute(program, cache, {

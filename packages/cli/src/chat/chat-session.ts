@@ -1,5 +1,5 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { OctavoError } from "@octavo/protocol/errors";
+import { OctavoError, systemProblem } from "@octavo/protocol/errors";
 import type { ChatTarget } from "./chat-target.js";
 import { speedLine } from "./speed-line.js";
 import { type ChatFields, type AskedCall, type TerminalTurn, askStreaming } from "./ask-streaming.js";
@@ -224,7 +224,7 @@ export class ChatSession {
 
 async function readTools(path: string): Promise<readonly unknown[]> {
   const text = await readFile(path, "utf8").catch((cause: NodeJS.ErrnoException) => {
-    throw new OctavoError("invalid_option", `${path} cannot be read (${cause.code ?? "unknown"})`, { cause });
+    throw new OctavoError("invalid_option", `${path} cannot be read: ${systemProblem(cause)}`, { cause });
   });
   try {
     const tools: unknown = JSON.parse(text);

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { OctavoError } from "@octavo/protocol/errors";
-import { embeddedModelFolder, namedModel } from "../embedded-model.js";
+import { embeddedModelName, isEmbeddedModel } from "@octavo/artifacts/hub/local-model";
 import { createLoadingLine } from "../output/loading-line.js";
 
 /** A server to chat with: another's by its URL, or one of a model loaded here. */
@@ -58,7 +58,10 @@ async function modelCards(
   const body: unknown = await response.json().catch(() => undefined);
   const data = typeof body === "object" && body !== null && "data" in body ? body.data : undefined;
   if (!response.ok || !Array.isArray(data))
-    throw new OctavoError("target_unreachable", `${baseUrl}/models answers ${response.status}`);
+    throw new OctavoError(
+      "target_unreachable",
+      `${baseUrl}/models answers ${response.status}${[401, 403].includes(response.status) ? ": give the server's key with --api-key" : ""}`,
+    );
   return data.filter(
     (card): card is { id: string; owned_by?: string } =>
       typeof (card as { id?: unknown } | null)?.id === "string",
@@ -67,11 +70,17 @@ async function modelCards(
 
 /** A server of its own for one user: a free port of the loopback interface, a key that nobody knows, no log. */
 async function localTarget({ model, maxModelLen, signal, ...given }: ChatTargetOptions): Promise<ChatTarget> {
-  const target = namedModel(given.target);
+  if (model !== undefined)
+    throw new OctavoError(
+      "invalid_option",
+      "--model names a model of a server, which is given by its URL; a model that is loaded here is the first argument",
+      { param: "model" },
+    );
+  const target = given.target ?? embeddedModelName;
   const [{ LLM }, loading] = [await import("@octavo/engine"), createLoadingLine(process.stderr)];
   const serverModules = import("@octavo/server");
-  const name = model ?? (target === undefined ? "octavo-mini" : undefined);
-  const llm = await LLM.load(target ?? embeddedModelFolder(), {
+  const name = isEmbeddedModel(target) ? target : undefined;
+  const llm = await LLM.load(target, {
     onProgress: loading.update,
     onWarning: loading.warn,
     signal,

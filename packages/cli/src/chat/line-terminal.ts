@@ -1,7 +1,8 @@
-import { appendFileSync, mkdirSync, readFileSync } from "node:fs";
+import { appendFileSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
+import { makeFolder } from "@octavo/protocol/make-folder";
 import { style } from "../output/style.js";
 import type { ChatTerminal } from "./chat-session.js";
 
@@ -73,7 +74,7 @@ export function lineTerminal(): ChatTerminal & { close(): void } {
 /** A history that cannot be kept is no reason to stop. */
 function remember(line: string): void {
   try {
-    mkdirSync(dirname(historyFile()), { recursive: true, mode: 0o700 });
+    makeFolder(dirname(historyFile()), 0o700);
     appendFileSync(historyFile(), `${line}\n`, { mode: 0o600 });
   } catch {
     // Nothing is lost but the line.

@@ -17,7 +17,7 @@ import {
 import { defineCommand } from "../command.js";
 import { createLoadLine } from "../output/load-line.js";
 import { interruptible } from "../interruptible.js";
-import { writeTextOf } from "../output/files.js";
+import { checkOutputs, writeTextOf } from "../output/files.js";
 
 const finiteRate = valueType.number({ min: 1e-6 });
 const rate: OptionType<number> = {
@@ -157,6 +157,7 @@ type BenchServeFlags = ResolvedOptions<typeof rows>;
 export default defineCommand({
   options: rows,
   async run(flags) {
+    checkOutputs({ output: flags.output });
     const progress = createLoadLine(process.stderr);
     const report = await interruptible((signal) =>
       loadTest({

@@ -70,7 +70,7 @@ test("a session shows reasoning apart, asks for tools' results, and drops turns 
     assert.match(terminal.noted, /add\(\{"a": 1\}\)/);
     assert.match(terminal.noted, /\(thinking\) hm/);
     assert.match(terminal.noted, /503: too busy \[invalid_request\]/);
-    assert.match(terminal.noted, /cannot be read \(EISDIR\)/);
+    assert.match(terminal.noted, /cannot be read: it is a folder/);
     assert.match(terminal.noted, /there is no \/dance/);
     const roles = ["system", "user", "assistant", "tool", "assistant"];
     const saved = JSON.parse(await readFile(join(folder, "chat.json"), "utf8")) as {

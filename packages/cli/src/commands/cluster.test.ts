@@ -142,6 +142,43 @@ ${fields}`,
     });
   });
 
+  it("a new replica has the hottest prefixes, each under its own salt, before its first request", async () => {
+    const engine = "    engine_kwargs: { max_model_len: 640 }\n";
+    const askOf = async (replica: string | undefined, salt: string) => {
+      const fields = {
+        model: "octavo-mini",
+        prompt: `You are a librarian. ${"Be short and kind. ".repeat(12)} Who wrote Emma?`,
+        max_tokens: 16,
+        temperature: 0,
+        cache_salt: salt,
+      };
+      const headers = replica === undefined ? {} : { "x-octavo-replica-id": replica };
+      const { choices, usage } = await client.completions.create(fields, { headers });
+      return { text: choices[0]?.text, cached: usage?.prompt_tokens_details?.cached_tokens ?? 0 };
+    };
+    const [old] = (await state()).replicas;
+    const { text } = await askOf(undefined, "acme");
+    for (let times = 0; times < 2; times += 1) assert.ok((await askOf(undefined, "acme")).cached > 64);
+    await reload(`    num_replicas: 2\n    prefix_warm_up_timeout_s: 60\n${engine}`);
+    await settled(2, () => true);
+    const fresh = (await state()).replicas.find(({ id }) => id !== old?.id)?.id;
+    assert.deepEqual(await askOf(fresh, "bravo"), { text, cached: 0 });
+    const first = await askOf(fresh, "acme");
+    assert.equal(first.text, text);
+    assert.ok(first.cached > 64, `${first.cached} tokens`);
+    assert.match(said, new RegExp(`${fresh} is ready .* tokens of hot prefixes cached`));
+  });
+
+  it("follows an objective instead of Ray's rule where cluster.yaml has one", async () => {
+    const at = new Date(Date.now() - 60_000).toISOString().slice(11, 16);
+    const scaling = (more: string): string =>
+      `    autoscaling_config: { min_replicas: 1, max_replicas: 2 }\n    slo_policy: { ttft_ms: 500, downscale_hold_s: 0${more} }\n    engine_kwargs: { max_model_len: 640 }\n`;
+    await reload(scaling(""));
+    await settled(1, () => true);
+    await reload(scaling(`, prewarm: [{ at: "${at}", duration_s: 3600, replicas: 2 }]`));
+    await settled(2, () => true);
+  });
+
   it("at zero replicas the first request waits for one", async () => {
     const scaling = "min_replicas: 0, downscale_delay_s: 0, metrics_interval_s: 0.1, look_back_period_s: 0.2";
     await reload(`    autoscaling_config: { ${scaling} }\n    engine_kwargs: { max_model_len: 640 }\n`);

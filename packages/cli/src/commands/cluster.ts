@@ -22,7 +22,12 @@ const rows = {
 /** Beyond the drain timeouts: for closing connections and sending the last spans. */
 const closingMs = 10_000;
 
-const command = [process.execPath, fileURLToPath(new URL("../main.js", import.meta.url))];
+const script = (path: string): readonly string[] => [
+  process.execPath,
+  fileURLToPath(new URL(path, import.meta.url)),
+];
+const command = script("../main.js");
+const standby = script("../serve/standby.js");
 
 /** `octavo cluster`: deployments of many replicas behind one gateway, until told to stop; `check` only reads its configuration. */
 export default defineCommand({
@@ -35,9 +40,9 @@ export default defineCommand({
       throw new OctavoError("invalid_option", `there is no action ${action}; there is check`, {
         param: "action",
       });
-    const flags = serveFlags();
+    const flags = kwargFlags();
     if (action === undefined) {
-      await run(await serveCluster({ path, environment: process.env, flags, command, tell }));
+      await run(await serveCluster({ path, environment: process.env, flags, command, standby, tell }));
       return;
     }
     const config = await readClusterFile(path, process.env, flags);
@@ -47,7 +52,7 @@ export default defineCommand({
 });
 
 /** Options of `octavo serve` by the names that `engine_kwargs` have. */
-function serveFlags(): ReadonlyMap<string, ServeFlag> {
+export function kwargFlags(): ReadonlyMap<string, ServeFlag> {
   return new Map(
     Object.values(serveRows).flatMap(({ flag }): [string, ServeFlag][] => {
       if (flag === undefined) return [];
@@ -62,7 +67,7 @@ export async function readDeployment(
   path: string,
   name: string | undefined,
 ): Promise<ClusterConfig["deployments"][number]> {
-  const { deployments } = await readClusterFile(path, process.env, serveFlags());
+  const { deployments } = await readClusterFile(path, process.env, kwargFlags());
   const found = name === undefined ? deployments[0] : deployments.find((one) => one.name === name);
   if (found === undefined)
     throw new OctavoError("invalid_option", `${path} has no deployment ${name}`, { param: "deployment" });

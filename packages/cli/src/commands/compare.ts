@@ -2,9 +2,8 @@ import { loadingOptions } from "@octavo/engine/options";
 import { option } from "@octavo/protocol/options";
 import { compareModels, type CompareProgress, renderHtml, renderTable } from "@octavo/studio/compare";
 import { defineCommand } from "../command.js";
-import { modelSource } from "../embedded-model.js";
 import { interruptible } from "../interruptible.js";
-import { writeTextOf } from "../output/files.js";
+import { checkOutputs, writeTextOf } from "../output/files.js";
 import { createLoadingLine } from "../output/loading-line.js";
 
 /** `octavo compare BASELINE VARIANT`: what an artifact changes, token by token. Exit code 2 says drift. */
@@ -25,7 +24,7 @@ export default defineCommand({
       loadingOptions.kvCacheDtype.type,
       "--variant-kv-cache-dtype <type>",
       "the variant's",
-      { defaultText: "the baseline's" },
+      { defaultText: "as --kv-cache-dtype says" },
     ),
     asDeclared: option.toggle(
       "--as-declared",
@@ -42,12 +41,13 @@ export default defineCommand({
     json: option.toggle("--json", "print the comparison as JSON instead of a table"),
   },
   async run({ data, html, json, ...options }, baseline: string, variant: string) {
+    checkOutputs({ html });
     const loading = createLoadingLine(process.stderr);
     const comparison = await interruptible((signal) =>
       compareModels({
         ...options,
-        baseline: modelSource(baseline),
-        variant: modelSource(variant),
+        baseline,
+        variant,
         dataPath: data,
         signal,
         onLoadProgress: loading.update,

@@ -1,40 +1,44 @@
-import { readSpanValues, wantedCalls } from "@octavo/evals";
-import {
-  entryNamed,
-  findingsOfSpan,
-  proofLines,
-  type RecordedCall,
-  recordedWorkload,
-  recordProof,
-  type ServePatch,
-} from "@octavo/optimize";
+import { entryNamed, proofLines, recordedWorkload, recordProof, type ConfigPatch } from "@octavo/optimize";
 import { OctavoError } from "@octavo/protocol/errors";
 import { option, valueType } from "@octavo/protocol/options";
-import { defaultStoreFolder } from "@octavo/tracing/store";
 import { defineCommand } from "../command.js";
-import { findingRows, fixOf, readState, settingsOf, stateRows, writeState } from "../errors/feed-files.js";
+import { findingRows, readState, stateRows, writeState } from "../errors/feed-files.js";
+import { checkPatch, fileRows, fixOf, patchedFileOf, readPatchable } from "../errors/patched-files.js";
 import { proveOnEngine } from "../errors/prove-on-engine.js";
+import { proveOnFleet } from "../errors/prove-on-fleet.js";
+import { readCalls } from "../errors/read-findings.js";
 import { announceChanges, webhookRows } from "../errors/feed-webhook.js";
 import { rolloutOf } from "../errors/rollout-file.js";
 import { interruptible } from "../interruptible.js";
 import { writeTextOf } from "../output/files.js";
+import { readCosts } from "./simulate.js";
 
 /** `octavo errors prove ID`: the recorded requests without and with a patch, and whether it is a fix. */
 export default defineCommand({
   arguments: { "<id>": "of a cluster, or how it begins" },
   options: {
     ...stateRows,
+    ...fileRows,
     ...findingRows,
     set: option.of(
       valueType.pairs(valueType.text()),
       "--set <setting=value...>",
-      "the patch, as settings of octavo serve; default: the fix that the feed proposes",
+      "the patch: settings of octavo serve, or pointers into the deployment of --cluster, such as /num_replicas=4",
       { defaultText: "the proposed fix" },
+    ),
+    costs: option.text(
+      "--costs <file>",
+      "with --cluster: what steps take, as octavo simulate --measure writes it",
     ),
     pairs: option.integer("--pairs <n>", "pairs of replays, one without and one with the patch", {
       min: 3,
       default: 6,
     }),
+    looks: option.integer(
+      "--looks <n>",
+      "times that the verdict is looked at, with --pairs more pairs each time while it is inconclusive",
+      { min: 1, max: 10, default: 3 },
+    ),
     requests: option.integer("--requests <n>", "most recorded requests that are replayed", {
       min: 1,
       default: 200,
@@ -72,27 +76,40 @@ export default defineCommand({
     json: option.toggle("--json", "print the proof as JSON"),
   },
   async run(options, id = "") {
-    const { state: path, config, set, json } = options;
+    const { state: path, set, json, costs } = options;
     const state = await readState(path);
     const entry = entryNamed(state, id);
-    const patch = set === undefined ? fixOf(entry, await settingsOf(config))?.set : patchOf(set);
-    if (patch === undefined)
+    const files = await readPatchable(options);
+    const fix = set === undefined ? fixOf(entry, files) : patchOf(set);
+    if (fix === undefined)
       throw new OctavoError("invalid_option", `no setting answers ${entry.cause}: give a patch with --set`, {
         param: "set",
       });
-    const calls = await recordedCalls(
-      options,
-      ({ kind, cause }) => kind === entry.kind && cause === entry.cause,
-    );
-    const proof = await interruptible((signal) =>
-      proveOnEngine({
-        ...options,
-        entry,
-        patch,
-        workload: recordedWorkload(calls, options.requests),
-        signal,
-        onPair: (done) => process.stderr.write(`pair ${done} of ${options.pairs}\n`),
-      }),
+    const of = patchedFileOf(files, fix.set);
+    checkPatch(files, { of, set: fix.set });
+    if (of === "gateway")
+      throw new OctavoError(
+        "invalid_option",
+        "a patch of gateway.yaml is valid, and cannot be replayed: the recording does not have what its targets would have answered",
+        { param: "set" },
+      );
+    const calls = await readCalls(options, ({ kind, cause }) => kind === entry.kind && cause === entry.cause);
+    const proving = {
+      ...options,
+      entry,
+      patch: fix.set,
+      workload: recordedWorkload(calls, options.requests),
+      onPair: (done: number) =>
+        process.stderr.write(`pair ${done} of ${options.pairs * options.looks} at most\n`),
+    };
+    if (of === "deployment" && costs === undefined)
+      throw new OctavoError("invalid_option", "a fleet is simulated: give what its steps take with --costs", {
+        param: "costs",
+      });
+    const proof = await interruptible(async (signal) =>
+      of === "deployment"
+        ? proveOnFleet({ ...proving, files, costs: await readCosts(costs ?? "") })
+        : proveOnEngine({ ...proving, signal }),
     );
     const before = await readState(path);
     const after = recordProof(before, entry.id, proof);
@@ -107,32 +124,13 @@ export default defineCommand({
 });
 
 /** Values as a file of flags has them: `null` leaves the setting out. */
-function patchOf(given: Readonly<Record<string, string>>): ServePatch["set"] {
-  return Object.fromEntries(
-    Object.entries(given).map(([name, text]) => {
-      const isSwitch = text === "true" || text === "false";
-      return [name, text === "null" ? null : isSwitch ? text === "true" : text];
-    }),
-  );
-}
-
-interface CallSelection {
-  readonly spans: readonly string[] | undefined;
-  readonly firstTokenMs: number;
-  readonly gapMs: number;
-  readonly score: number;
-}
-
-async function recordedCalls(
-  { spans, firstTokenMs, gapMs, score }: CallSelection,
-  isWanted: (finding: { readonly kind: string; readonly cause: string }) => boolean,
-): Promise<readonly RecordedCall[]> {
-  const calls: RecordedCall[] = [];
-  for (const path of spans ?? [defaultStoreFolder()])
-    for await (const value of readSpanValues(path))
-      for (const span of wantedCalls(value, {})) {
-        const { findings } = findingsOfSpan(span, { firstTokenMs, gapMs, score });
-        calls.push({ span, isOfCluster: findings.some(isWanted) });
-      }
-  return calls;
+function patchOf(given: Readonly<Record<string, string>>): Pick<ConfigPatch, "set"> {
+  const set = Object.entries(given).map(([name, text]) => {
+    const isSwitch = text === "true" || text === "false";
+    // options of octavo serve are texts, such as 16GiB; other files have numbers
+    const isNumber = name.startsWith("/") && text.trim() !== "" && Number.isFinite(Number(text));
+    const value = isSwitch ? text === "true" : isNumber ? Number(text) : text;
+    return [name, text === "null" ? null : value] as const;
+  });
+  return { set: Object.fromEntries(set) };
 }

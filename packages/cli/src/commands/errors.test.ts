@@ -125,7 +125,7 @@ test("what the feed cannot use is refused by name", async () => {
     for (const [args, says] of [
       [["list", "--spans", spans, "--state", broken], /no state of the error feed/],
       [["list", "--spans", spans, "--state", state, "--config", typo], /max-num-seqs/],
-      [["list", "--spans", join(folder, "none"), "--state", state], /cannot read the spans/],
+      [["list", "--spans", join(folder, "none"), "--state", state], /the spans in .*none cannot be read/],
       [["mark", "abc", "fixed", "--state", state], /no cluster of the feed is abc/],
       [["mark", "abc", "done", "--state", state], /status is one of/],
     ] as const) {

@@ -1,23 +1,23 @@
-import { readSpanValues, wantedCalls } from "@octavo/evals";
 import {
-  type CallFinding,
   clusterFindings,
   entryNamed,
   type FeedEntry,
   feedStatuses,
-  findingsOfSpan,
   issueText,
   markEntry,
   renderPatch,
-  type ServePatch,
+  type ConfigPatch,
   updateFeed,
 } from "@octavo/optimize";
 import { OctavoError } from "@octavo/protocol/errors";
 import { option } from "@octavo/protocol/options";
-import { defaultStoreFolder } from "@octavo/tracing/store";
 import { defineCommand } from "../command.js";
-import { findingRows, fixOf, readState, settingsOf, stateRows, writeState } from "../errors/feed-files.js";
+import { findingRows, readState, stateRows, writeState } from "../errors/feed-files.js";
+import { judgeRows } from "../eval/eval-rows.js";
 import { announceChanges, webhookRows } from "../errors/feed-webhook.js";
+import { embeddingRows, embedOf, withJudgedCauses } from "../errors/feed-models.js";
+import { fileRows, fixOf, readPatchable } from "../errors/patched-files.js";
+import { readFindings } from "../errors/read-findings.js";
 import { printable, textTable } from "../output/text-table.js";
 
 /** `octavo errors list`: findings of recorded calls as clusters, each with the change to try first. */
@@ -25,31 +25,36 @@ export const errorsListCommand = defineCommand({
   options: {
     ...findingRows,
     ...stateRows,
+    ...fileRows,
     ...webhookRows,
+    ...judgeRows,
+    ...embeddingRows,
     json: option.toggle("--json", "print the feed as JSON"),
   },
-  async run({ spans, state: path, config, firstTokenMs, gapMs, score, json, ...webhook }) {
-    const settings = await settingsOf(config);
-    const { findings, calls, unverified } = await readFindings(spans ?? [defaultStoreFolder()], {
-      firstTokenMs,
-      gapMs,
-      score,
-    });
+  async run(options) {
+    const { state: path, json } = options;
+    const files = await readPatchable(options);
+    const { findings, calls, unverified } = await readFindings(options);
     const before = await readState(path);
-    const state = updateFeed(before, await clusterFindings(findings), Date.now());
+    const found = updateFeed(
+      before,
+      await clusterFindings(findings, { embed: embedOf(options) }),
+      Date.now(),
+    );
+    const state = await withJudgedCauses(found, options);
     await writeState(path, state);
-    const entries = state.entries.map((entry) => ({ ...entry, fix: fixOf(entry, settings) ?? null }));
+    const entries = state.entries.map((entry) => ({ ...entry, fix: fixOf(entry, files) ?? null }));
     if (json)
       process.stdout.write(
         `${JSON.stringify({ calls, findings: findings.length, unverified, entries }, undefined, 2)}\n`,
       );
     else printFeed({ entries, calls, findings: findings.length, unverified });
-    await announceChanges(webhook, before, state);
+    await announceChanges(options, before, state);
   },
 });
 
 interface ListedFeed {
-  readonly entries: readonly (FeedEntry & { readonly fix: ServePatch | null })[];
+  readonly entries: readonly (FeedEntry & { readonly fix: ConfigPatch | null })[];
   readonly calls: number;
   readonly findings: number;
   readonly unverified: number;
@@ -67,6 +72,7 @@ function printFeed({ entries, calls, findings, unverified }: ListedFeed): void {
       { head: "status", of: ({ status }) => status },
       { head: "kind", of: ({ kind }) => kind },
       { head: "cause", of: ({ cause }) => printable(cause) },
+      { head: "judged", of: ({ judged }) => judged?.cause ?? "" },
       { head: "findings", of: ({ count }) => count },
       { head: "last seen", of: ({ last_seen: last }) => new Date(last).toISOString().slice(0, 19) },
       {
@@ -97,31 +103,9 @@ export const errorsMarkCommand = defineCommand({
 /** `octavo errors issue ID`: the text of an issue, as Markdown. */
 export const errorsIssueCommand = defineCommand({
   arguments: { "<id>": "of a cluster, or how it begins" },
-  options: stateRows,
-  async run({ state: path, config }, id = "") {
-    const entry = entryNamed(await readState(path), id);
-    process.stdout.write(issueText(entry, fixOf(entry, await settingsOf(config))));
+  options: { ...stateRows, ...fileRows },
+  async run(options, id = "") {
+    const entry = entryNamed(await readState(options.state), id);
+    process.stdout.write(issueText(entry, fixOf(entry, await readPatchable(options))));
   },
 });
-
-async function readFindings(
-  paths: readonly string[],
-  limits: Parameters<typeof findingsOfSpan>[1],
-): Promise<{
-  readonly findings: readonly CallFinding[];
-  readonly calls: number;
-  readonly unverified: number;
-}> {
-  const findings: CallFinding[] = [];
-  let calls = 0;
-  let unverified = 0;
-  for (const path of paths)
-    for await (const value of readSpanValues(path))
-      for (const span of wantedCalls(value, {})) {
-        const found = findingsOfSpan(span, limits);
-        calls += 1;
-        unverified += found.unverified;
-        findings.push(...found.findings);
-      }
-  return { findings, calls, unverified };
-}

@@ -1,16 +1,9 @@
 import { existsSync } from "node:fs";
-import { authoredEvaluatorText, improveEvaluator, writeEvaluator } from "@octavo/optimize";
+import { authoredEvaluatorText, writeEvaluator } from "@octavo/optimize";
 import { OctavoError } from "@octavo/protocol/errors";
 import { option } from "@octavo/protocol/options";
 import { defineCommand } from "../command.js";
-import {
-  authoringJudge,
-  authoringRows,
-  gatherLabels,
-  improvementText,
-  readSamples,
-  writerDesk,
-} from "../eval/authoring.js";
+import { authoringRows, improveByLabels, readSamples, writerDesk } from "../eval/authoring.js";
 import { interruptible } from "../interruptible.js";
 import { writeTextOf } from "../output/files.js";
 
@@ -23,7 +16,7 @@ export default defineCommand({
     ...authoringRows,
   },
   async run(flags, statement: string) {
-    const { out, as, concurrency } = flags;
+    const { out, as } = flags;
     if (existsSync(out))
       throw new OctavoError(
         "invalid_option",
@@ -43,21 +36,7 @@ export default defineCommand({
       for (const warning of warnings) process.stderr.write(`octavo: ${warning}\n`);
       // before anyone labels: what was written is not lost
       await writeTextOf("out", out, authoredEvaluatorText(evaluator));
-      const labelled = await gatherLabels(
-        evaluator,
-        samples,
-        flags.labels ?? `${out}.labels.jsonl`,
-        flags,
-        signal,
-      );
-      const improved = await improveEvaluator(evaluator, labelled, {
-        judge: authoringJudge(flags),
-        desk,
-        concurrency,
-        signal,
-      });
-      await writeTextOf("out", out, authoredEvaluatorText(improved.evaluator));
-      process.stdout.write(improvementText(improved));
+      await improveByLabels(evaluator, samples, { param: "out", path: out }, { flags, desk, signal });
     });
   },
 });

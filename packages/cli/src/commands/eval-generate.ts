@@ -11,7 +11,7 @@ import {
   rulerTaskNames,
   serverTokens,
 } from "@octavo/evals";
-import { OctavoError } from "@octavo/protocol/errors";
+import { OctavoError, systemProblem } from "@octavo/protocol/errors";
 import { option, valueType } from "@octavo/protocol/options";
 import { defineCommand } from "../command.js";
 import { keyOf } from "../eval/eval-rows.js";
@@ -80,8 +80,7 @@ async function readText(path: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (cause) {
-    const { message } = OctavoError.from(cause);
-    throw new OctavoError("dataset_invalid", `${path} cannot be read: ${message}`, { cause });
+    throw new OctavoError("dataset_invalid", `${path} cannot be read: ${systemProblem(cause)}`, { cause });
   }
 }
 

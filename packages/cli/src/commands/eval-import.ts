@@ -1,5 +1,6 @@
-import { mkdir, open } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { join } from "node:path";
+import { makeFolder } from "@octavo/protocol/make-folder";
 import { detectFormat, importPromptfoo, openDataset, type PromptfooImport } from "@octavo/evals";
 import { OctavoError } from "@octavo/protocol/errors";
 import { option } from "@octavo/protocol/options";
@@ -26,7 +27,7 @@ export default defineCommand({
       );
     const imported = format === "promptfoo" ? await importPromptfoo(path) : undefined;
     const dataset = imported?.dataset ?? (await openDataset(path, { ...options, format }));
-    await mkdir(out, { recursive: true });
+    makeFolder(out);
     const cases = await writeFresh(join(out, "cases.jsonl"), async (write) => {
       let count = 0;
       for await (const evalCase of dataset.cases()) {

@@ -1,23 +1,16 @@
 import { exitCodes } from "@octavo/evals";
-import {
-  authoredEvaluatorText,
-  improveEvaluator,
-  judgeDrift,
-  parseAuthoredEvaluator,
-  judgedValues,
-} from "@octavo/optimize";
+import { judgeDrift, judgedValues, parseAuthoredEvaluator } from "@octavo/optimize";
 import { option } from "@octavo/protocol/options";
 import { defineCommand } from "../command.js";
 import {
   authoringJudge,
   authoringRows,
-  gatherLabels,
-  improvementText,
+  improveByLabels,
   readSamples,
   writerDesk,
 } from "../eval/authoring.js";
 import { interruptible } from "../interruptible.js";
-import { readTextOf, writeTextOf } from "../output/files.js";
+import { readTextOf } from "../output/files.js";
 
 /** `octavo eval improve FILE`: a new version of an evaluator, where held-out labels show it to be better. */
 export default defineCommand({
@@ -31,7 +24,6 @@ export default defineCommand({
   },
   async run(flags, file: string) {
     const current = parseAuthoredEvaluator(file, await readTextOf("file", file));
-    const { concurrency } = flags;
     await interruptible(async (signal) => {
       const samples = await readSamples(flags, signal);
       const judge = authoringJudge(flags);
@@ -39,7 +31,7 @@ export default defineCommand({
       const values = await judgedValues(
         current,
         anchored.map((sample) => ({ caseId: sample.case.id, sample })),
-        { judge, concurrency, signal },
+        { judge, concurrency: flags.concurrency, signal },
       );
       const drift = judgeDrift(current, values);
       if (flags.drift) {
@@ -52,22 +44,9 @@ export default defineCommand({
         return;
       }
       if (drift.verdict === "drifted") process.stderr.write(`octavo: ${drift.summary}\n`);
-      const labelled = await gatherLabels(
-        current,
-        samples,
-        flags.labels ?? `${file}.labels.jsonl`,
-        flags,
-        signal,
-      );
-      const improved = await improveEvaluator(current, labelled, {
-        judge,
-        desk: writerDesk(flags, signal),
-        concurrency,
-        signal,
-      });
       // figures and anchors are of today either way
-      await writeTextOf("file", file, authoredEvaluatorText(improved.evaluator));
-      process.stdout.write(improvementText(improved));
+      const desk = writerDesk(flags, signal);
+      await improveByLabels(current, samples, { param: "file", path: file }, { flags, desk, signal });
     });
   },
 });

@@ -71,8 +71,11 @@ function refuse(param: string, message: string): never {
   throw new OctavoError("invalid_option", `--${param}: ${message}`, { param });
 }
 
-/** Without expectations only a broken judge is a failure. */
+/** Without expectations only a target that never answered and a broken judge are failures. */
 function judgedExit({ evaluators }: EvalReport, mostFailures = 1): number {
+  const own = evaluators.filter(({ target }) => target === "candidate");
+  if (own.length > 0 && own.every(({ scored, skipped, failed }) => scored + skipped + failed === 0))
+    return exitCodes.target_unreachable;
   const isBroken = evaluators.some(
     ({ scored, failed }) => failed > 0 && failed / (scored + failed) > mostFailures,
   );

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { EvalReport } from "@octavo/evals";
-import { OctavoError } from "@octavo/protocol/errors";
+import { OctavoError, systemProblem } from "@octavo/protocol/errors";
 import { defineCommand } from "../command.js";
 import { outputRows } from "../eval/eval-rows.js";
 import { writeOutputs } from "../eval/write-outputs.js";
@@ -26,11 +26,9 @@ async function readReport(path: string): Promise<EvalReport> {
   try {
     value = JSON.parse(await readFile(path, "utf8"));
   } catch (cause) {
-    throw new OctavoError(
-      "dataset_invalid",
-      `${path} cannot be read as JSON: ${OctavoError.from(cause).message}`,
-      { cause },
-    );
+    throw new OctavoError("dataset_invalid", `${path} cannot be read as JSON: ${systemProblem(cause)}`, {
+      cause,
+    });
   }
   if (typeof value === "object" && value !== null && "format" in value && value.format === "octavo.eval/1")
     return value as EvalReport;

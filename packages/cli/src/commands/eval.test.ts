@@ -197,7 +197,7 @@ test("what cannot be meant is refused before anybody is asked", async () => {
     [["run", ...golden(), "--timeout", "soon"], /timeout: expected a time/],
     [["check", "nothing", "--target", scripted.url], /there is no check "nothing"/],
     [["check", "tail", "--target", scripted.url, "--dataset", "golden.jsonl", "--set", "nonsense=1"], /tail/],
-    [["gate", "--config", "none.yaml"], /cannot be read \(ENOENT\)/],
+    [["gate", "--config", "none.yaml"], /cannot be read: there is no such file/],
     [["view", "golden.jsonl"], /golden\.jsonl/],
   ] as const;
   const endings = await Promise.all(refused.map(([args]) => run(...args)));

@@ -29,7 +29,7 @@ test("models of the cache are listed, shown and removed", async () => {
     assert.match(list.out, /acme\/broken .*not whole/);
     assert.match(
       (await octavo("show", "acme/mini")).out,
-      /family +qwen3\nparameters +5771264\nweights +bfloat16/,
+      /family +qwen3\nparameters +5\.77 million\nweights +bfloat16, 11 MiB\ncontext +8192 tokens\nKV cache +3 KiB a token/,
     );
     const pulled = await octavo("pull", "acme/mini");
     assert.equal(pulled.out.trim(), snapshot, pulled.err);

@@ -1,14 +1,14 @@
+import { isEmbeddedModel } from "@octavo/artifacts/hub/local-model";
 import { listCachedModels, removeCachedModel, type CachedModel } from "@octavo/artifacts/hub/cached-models";
 import { formatDecimalBytes } from "@octavo/artifacts/hub/progress-bar";
 import { resolveModel } from "@octavo/artifacts/hub/resolve-model";
 import { OctavoError } from "@octavo/protocol/errors";
-import { option } from "@octavo/protocol/options";
+import { formatBinaryBytes, option } from "@octavo/protocol/options";
 import { defineCommand } from "../command.js";
-import { modelSource } from "../embedded-model.js";
 import { interruptible } from "../interruptible.js";
 import { createLoadingLine } from "../output/loading-line.js";
-import { textTable } from "../output/text-table.js";
-import { fitOf, fitText } from "../models/model-fit.js";
+import { printable, textTable } from "../output/text-table.js";
+import { fitOf, fitText, type ModelFit } from "../models/model-fit.js";
 
 const json = option.toggle("--json", "print JSON instead of a table");
 
@@ -19,6 +19,7 @@ export const pullCommand = defineCommand({
   },
   options: {},
   async run(_, model: string) {
+    refuseEmbedded(model);
     const line = createLoadingLine(process.stderr);
     const found = await interruptible((signal) =>
       resolveModel(model, {
@@ -69,7 +70,7 @@ export const showCommand = defineCommand({
   },
   options: { json },
   async run(options, model: string) {
-    const fit = await fitOf(modelSource(model));
+    const fit = await fitOf(model);
     if (fit.problem !== undefined) throw fit.problem;
     const cached = listCachedModels().find(({ repository }) => repository === model);
     const facts: Record<string, unknown> = {
@@ -87,13 +88,8 @@ export const showCommand = defineCommand({
         ggufFiles: cached.ggufFiles.length > 0 ? cached.ggufFiles : undefined,
       }),
     };
-    const known = Object.entries(facts).filter(([, value]) => value !== undefined);
-    if (options.json) process.stdout.write(`${JSON.stringify(Object.fromEntries(known), null, 2)}\n`);
-    else
-      for (const [name, value] of known)
-        process.stdout.write(
-          `${name.padEnd(16)}${Array.isArray(value) ? value.join(", ") : String(value)}\n`,
-        );
+    if (options.json) process.stdout.write(`${JSON.stringify(facts, null, 2)}\n`);
+    else process.stdout.write(shownFacts(model, fit, cached));
   },
 });
 
@@ -102,11 +98,47 @@ export const rmCommand = defineCommand({
   arguments: { "<model>": "Hugging Face id of a model in the cache" },
   options: {},
   async run(_, model: string) {
+    refuseEmbedded(model);
     const { repository, bytes } = removeCachedModel(model);
     process.stderr.write(`${repository}: ${formatDecimalBytes(bytes)} freed\n`);
     await Promise.resolve();
   },
 });
+
+function refuseEmbedded(model: string): void {
+  if (isEmbeddedModel(model))
+    throw new OctavoError("invalid_option", `${model} comes with the package, and is not in the cache`, {
+      param: "model",
+    });
+}
+
+/** A line per fact, with units. */
+function shownFacts(model: string, fit: ModelFit, cached: CachedModel | undefined): string {
+  const { family, parameters, weights, weightBytes, context, kvBytesPerToken } = fit;
+  const lines: readonly (readonly [string, string | undefined])[] = [
+    ["model", model],
+    ["family", family],
+    ["parameters", parameters === undefined ? undefined : formatCount(parameters)],
+    ["weights", weightBytes === undefined ? weights : `${weights}, ${formatBinaryBytes(weightBytes)}`],
+    ["context", context === undefined ? undefined : `${context} tokens`],
+    ["KV cache", kvBytesPerToken === undefined ? undefined : `${formatBinaryBytes(kvBytesPerToken)} a token`],
+    ["here", fitText(fit)],
+    ["folder", cached?.snapshot],
+    ["on disk", cached === undefined ? undefined : formatDecimalBytes(cached.bytes)],
+    [
+      "GGUF files",
+      cached === undefined || cached.ggufFiles.length === 0 ? undefined : cached.ggufFiles.join(", "),
+    ],
+  ];
+  return lines
+    .flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(12)}${printable(value)}\n`]))
+    .join("");
+}
+
+function formatCount(count: number): string {
+  const [scale, unit] = count >= 1e9 ? [1e9, "billion"] : [1e6, "million"];
+  return `${(count / scale).toPrecision(3)} ${unit}`;
+}
 
 function pathOf({ snapshot, ggufFiles, hasSafetensors, repository }: CachedModel): string | OctavoError {
   if (snapshot === undefined) return new OctavoError("artifact_not_found", `${repository}: not whole yet`);

@@ -12,7 +12,6 @@ import {
   renderPlan,
 } from "@octavo/studio/plan";
 import { defineCommand } from "../command.js";
-import { modelSource } from "../embedded-model.js";
 
 const hardwareNames: readonly string[] = [...Object.keys(hardwareTable), "cpu"];
 const hardwareName = valueType.choice(hardwareNames);
@@ -121,7 +120,7 @@ export default defineCommand({
         `--rate: ${ids.length} kinds of hardware need as many rates, as in --rate ${ids.map((_, index) => index + 1).join(",")}; given are ${dollars.length}`,
         { param: "rate" },
       );
-    const description = await describeModel(modelSource(model));
+    const description = await describeModel(model);
     const hardware: { id: string; hardware: Hardware; dollarsPerHour: number | undefined }[] = [];
     for (const [index, id] of ids.entries())
       hardware.push({

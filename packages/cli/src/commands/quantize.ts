@@ -4,7 +4,6 @@ import { OctavoError } from "@octavo/protocol/errors";
 import { option, type OptionType, valueType } from "@octavo/protocol/options";
 import { quantizeMethods, quantize } from "@octavo/studio/quantize";
 import { defineCommand } from "../command.js";
-import { modelSource } from "../embedded-model.js";
 import { interruptible } from "../interruptible.js";
 import { checkFolder } from "../options/check-folder.js";
 import { createQuantizeLine } from "../output/quantize-line.js";
@@ -60,7 +59,7 @@ export default defineCommand({
     const line = createQuantizeLine(process.stderr);
     const card = await interruptible(
       (signal) =>
-        quantize(modelSource(model), options, {
+        quantize(model, options, {
           onProgress: line.update,
           onDownload: createProgressBar(process.stderr),
           onWarning: line.warn,

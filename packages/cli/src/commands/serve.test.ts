@@ -75,7 +75,7 @@ test("what cannot be served is said before weights are loaded", async () => {
       [["--enable-lora", "--lora-modules", `a=${folder}`], /holds no adapter_config\.json/],
       [["--enable-lora", "--lora-modules", "a=/nowhere"], /\/nowhere is not there/],
       [["--tenants", "/nowhere.json"], /there is no such file/],
-      [["--config", "/nowhere.yaml"], /cannot be read \(ENOENT\)/],
+      [["--config", "/nowhere.yaml"], /cannot be read: there is no such file/],
     ] as const) {
       const { code, err } = await runOctavo(["serve", ...flags]);
       assert.equal(code, 1, flags.join(" "));

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import {
   autoscalingSchema,
   clusterCosts,
@@ -10,12 +10,14 @@ import {
   measureCosts,
   reportOf,
   simulateCluster,
+  simulatedDeployment,
   type SimulatedCall,
 } from "@octavo/cluster";
 import { type TraceFormat, traceRows } from "@octavo/loadtest";
-import { OctavoError } from "@octavo/protocol/errors";
+import { OctavoError, systemProblem } from "@octavo/protocol/errors";
 import { inGroup, option } from "@octavo/protocol/options";
 import { defineCommand } from "../command.js";
+import { checkOutputs, writeTextOf } from "../output/files.js";
 import { readDeployment } from "./cluster.js";
 
 const rows = {
@@ -85,13 +87,13 @@ type Options = Parameters<(typeof spec)["run"]>[0];
 const spec = defineCommand({
   options: rows,
   async run(options) {
+    checkOutputs({ json: options.json, "write-costs": options.writeCosts });
     const costs = await costsOf(options);
     const calls = await callsOf(options);
     const simulation: ClusterSimulation = {
       calls,
-      costs,
       seed: options.seed,
-      ...(await deploymentOf(options)),
+      ...(await deploymentOf(options, costs)),
     };
     const objective = { firstTokenMs: options.ttftMs, tokenMs: options.tpotMs };
     const outcome = simulateCluster(simulation);
@@ -128,7 +130,8 @@ const spec = defineCommand({
     ];
     for (const [name = "", value = ""] of lines) process.stdout.write(`${name.padEnd(18)}${value}\n`);
     if (options.json !== undefined)
-      await writeFile(
+      await writeTextOf(
+        "json",
         options.json,
         `${JSON.stringify({ costs, report, dollars, targets: outcome.targets, knee }, null, 2)}\n`,
       );
@@ -142,15 +145,21 @@ async function costsOf({ costs, measure, model, writeCosts }: Options): Promise<
     throw new OctavoError("invalid_option", "give --costs FILE or --measure URL", { param: "costs" });
   if (measure !== undefined) {
     const measured = await measureCosts(measure.replace(/\/v1\/?$|\/$/, ""), model);
-    if (writeCosts !== undefined) await writeFile(writeCosts, `${JSON.stringify(measured, null, 2)}\n`);
+    if (writeCosts !== undefined)
+      await writeTextOf("write-costs", writeCosts, `${JSON.stringify(measured, null, 2)}\n`);
     return measured;
   }
-  const text = await readText(costs ?? "", "costs");
+  return readCosts(costs ?? "");
+}
+
+/** Throws `invalid_option` that names the file. */
+export async function readCosts(path: string): Promise<ClusterCosts> {
+  const text = await readText(path, "costs");
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw new OctavoError("invalid_option", `${costs}: ${(cause as Error).message}`, {
+    throw new OctavoError("invalid_option", `${path}: ${(cause as Error).message}`, {
       param: "costs",
       cause,
     });
@@ -158,7 +167,7 @@ async function costsOf({ costs, measure, model, writeCosts }: Options): Promise<
   const parsed = clusterCosts.safeParse(value);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  throw new OctavoError("invalid_option", `${costs}: ${issue?.path.join(".")}: ${issue?.message}`, {
+  throw new OctavoError("invalid_option", `${path}: ${issue?.path.join(".")}: ${issue?.message}`, {
     param: "costs",
   });
 }
@@ -202,31 +211,21 @@ function phasesOf(text: string, durationS: number): readonly LoadPhase[] {
   return phases;
 }
 
-async function deploymentOf({
-  config,
-  deployment: name,
-  replicas,
-}: Options): Promise<Pick<ClusterSimulation, "autoscaling" | "slo" | "maxOngoing" | "maxQueued">> {
-  if (config === undefined)
-    return {
-      autoscaling: autoscalingSchema.parse({ min_replicas: replicas, max_replicas: replicas }),
-      maxOngoing: 256,
-      maxQueued: -1,
-    };
-  const { autoscaling, slo_policy, max_ongoing_requests, max_queued_requests } = await readDeployment(
-    config,
-    name,
-  );
+async function deploymentOf(
+  { config, deployment: name, replicas }: Options,
+  costs: ClusterCosts,
+): Promise<Omit<ClusterSimulation, "calls" | "seed">> {
+  if (config !== undefined) return simulatedDeployment(await readDeployment(config, name), costs);
   return {
-    autoscaling,
-    slo: slo_policy,
-    maxOngoing: max_ongoing_requests,
-    maxQueued: max_queued_requests,
+    costs,
+    autoscaling: autoscalingSchema.parse({ min_replicas: replicas, max_replicas: replicas }),
+    maxOngoing: 256,
+    maxQueued: -1,
   };
 }
 
 async function readText(path: string, param: string): Promise<string> {
   return readFile(path, "utf8").catch((cause: unknown) => {
-    throw new OctavoError("artifact_not_found", `${path}: ${(cause as Error).message}`, { param, cause });
+    throw new OctavoError("artifact_not_found", `${path}: ${systemProblem(cause)}`, { param, cause });
   });
 }

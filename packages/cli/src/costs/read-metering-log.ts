@@ -6,6 +6,7 @@ import {
   meteringRecord,
   type MeteringRecord,
   OctavoError,
+  systemProblem,
 } from "@octavo/protocol";
 import type { UsageGroup, Verdicts } from "@octavo/tracing/store";
 import { TraceOutcomes } from "./trace-outcomes.js";
@@ -31,8 +32,7 @@ export async function readMeteringLogs(
       for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Infinity }))
         reader.take(line);
     } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause);
-      throw new OctavoError("invalid_option", `log: ${path} cannot be read: ${reason}`, {
+      throw new OctavoError("invalid_option", `log: ${path} cannot be read: ${systemProblem(cause)}`, {
         param: "log",
         cause,
       });

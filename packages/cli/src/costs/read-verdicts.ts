@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError, systemProblem } from "@octavo/protocol";
 
 const idNames = ["trace_id", "response_id", "gen_ai.response.id", "request_id"] as const;
 const labelNames = ["label", "gen_ai.evaluation.score.label"] as const;
@@ -34,7 +34,7 @@ export async function readVerdicts(path: string, passScore: number): Promise<Rea
     }
   } catch (thrown) {
     if (thrown instanceof OctavoError) throw thrown;
-    return refuse(` cannot be read: ${thrown instanceof Error ? thrown.message : String(thrown)}`, thrown);
+    return refuse(` cannot be read: ${systemProblem(thrown)}`, thrown);
   }
   return verdicts;
 }

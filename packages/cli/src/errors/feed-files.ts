@@ -1,14 +1,5 @@
 import { existsSync } from "node:fs";
-import {
-  emptyFeed,
-  type FeedState,
-  type FixEvidence,
-  parseFeedState,
-  proposeFix,
-  type ServePatch,
-  type ServeSettings,
-} from "@octavo/optimize";
-import { OctavoError } from "@octavo/protocol/errors";
+import { emptyFeed, type FeedState, parseFeedState, type ServeSettings } from "@octavo/optimize";
 import { option } from "@octavo/protocol/options";
 import { readAgain } from "../command.js";
 import { flagNames } from "../options/flag-names.js";
@@ -26,15 +17,14 @@ export const stateRows = {
   state: option.text("--state <file>", "what the feed remembers: statuses, first and last times", {
     default: "octavo-errors.json",
   }),
-  config: option.text("--config <file>", "octavo serve's file of flags, which fixes are changes of", {
-    defaultText: "its defaults",
-  }),
 };
 
 export const findingRows = {
   spans: option.texts("--spans <file...>", "files or folders of spans", {
     defaultText: "the store of octavo serve --trace-store auto",
   }),
+  gatewayLog: option.texts("--gateway-log <file...>", "access logs of the gateway"),
+  alerts: option.texts("--alerts <file...>", "alerts as webhooks receive them, or logs of servers"),
   firstTokenMs: option.number("--slow-first-token <ms>", "a first token this late is a finding", {
     min: 1,
     default: 1000,
@@ -66,15 +56,4 @@ export async function settingsOfArgs(args: readonly string[]): Promise<ServeSett
     args,
   );
   return Object.fromEntries([...serveFlags].map(([name, key]) => [name, values[key]]));
-}
-
-/** Throws `internal_error` for a fix that sets what `octavo serve` does not have: it would be refused when it is tried. */
-export function fixOf(entry: FixEvidence, settings: ServeSettings): ServePatch | undefined {
-  const fix = proposeFix(entry, settings);
-  const unknown = Object.keys(fix?.set ?? {}).find((name) => !serveFlags.has(name));
-  if (unknown === undefined) return fix;
-  throw new OctavoError(
-    "internal_error",
-    `the fix of ${entry.cause} sets ${unknown}, which octavo serve does not have`,
-  );
 }

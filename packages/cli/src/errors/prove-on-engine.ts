@@ -1,27 +1,30 @@
+import { availableParallelism } from "node:os";
 import { evaluatorTable, type ScheduledCase } from "@octavo/evals";
 import {
   type FeedEntry,
   type FixProof,
   measuresOf,
+  type PreparedReplay,
   proveFix,
   type RecordedWorkload,
   replayOn,
-  type ReplayRun,
   scheduleOf,
-  type ServePatch,
+  type ConfigPatch,
   tokenScaleOf,
 } from "@octavo/optimize";
 import { evaluatorOf } from "../eval/eval-rows.js";
+import { settingsOfArgs } from "./feed-files.js";
 import { replayArguments, ReplayServer } from "./replay-server.js";
 
 export interface EngineProofOptions {
   readonly entry: FeedEntry;
-  readonly patch: ServePatch["set"];
+  readonly patch: ConfigPatch["set"];
   readonly workload: RecordedWorkload;
   readonly config: string | undefined;
   readonly evaluators: readonly string[] | undefined;
   readonly score: number;
   readonly pairs: number;
+  readonly looks: number;
   readonly speedup: number;
   readonly seed: number;
   readonly leastImprovement: number;
@@ -36,12 +39,23 @@ export async function proveOnEngine(options: EngineProofOptions): Promise<FixPro
   const own = entry.kind === "answer" && evaluatorTable.get(entry.cause) !== undefined ? [entry.cause] : [];
   const evaluators = evaluatorTable.create((options.evaluators ?? own).map(evaluatorOf));
   let schedule: readonly ScheduledCase[] | undefined;
-  const run = async (args: readonly string[]): Promise<ReplayRun> => {
-    await using server = await ReplayServer.start(args);
-    const scale = await tokenScaleOf(server.target, signal);
-    schedule ??= scheduleOf(workload, { scale, seed, speedup });
-    return await replayOn(server.target, schedule, { evaluators, signal });
+  const prepare = async (args: readonly string[]): Promise<PreparedReplay> => {
+    const server = await ReplayServer.start(args);
+    const dispose = (): Promise<void> => server[Symbol.asyncDispose]();
+    try {
+      const scale = await tokenScaleOf(server.target, signal);
+      schedule ??= scheduleOf(workload, { scale, seed, speedup });
+    } catch (thrown) {
+      await dispose();
+      throw thrown;
+    }
+    const sent = schedule;
+    return {
+      run: () => replayOn(server.target, sent, { evaluators, signal }),
+      [Symbol.asyncDispose]: dispose,
+    };
   };
+  const threads = await Promise.all(Object.values(sides).map(threadsOf));
   return proveFix({
     patch,
     on: "engine",
@@ -51,11 +65,18 @@ export async function proveOnEngine(options: EngineProofOptions): Promise<FixPro
       evaluators.map(({ name }) => name),
       options.score,
     ),
-    before: () => run(sides.before),
-    after: () => run(sides.after),
+    before: () => prepare(sides.before),
+    after: () => prepare(sides.after),
     pairs,
+    looks: options.looks,
+    isTogether: threads.reduce((sum, count) => sum + count, 0) <= availableParallelism(),
     standard: { leastImprovement },
     nowMs: Date.now(),
     ...(onPair !== undefined && { onPair }),
   });
+}
+
+async function threadsOf(args: readonly string[]): Promise<number> {
+  const { threads } = await settingsOfArgs(args);
+  return typeof threads === "number" ? threads : availableParallelism();
 }

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { endWithProcess, openAiTarget, type Target } from "@octavo/evals";
-import type { ServePatch } from "@octavo/optimize";
+import type { ConfigPatch } from "@octavo/optimize";
 import { OctavoError } from "@octavo/protocol/errors";
 import { readConfigFile } from "../options/config-file.js";
 import { serveRows } from "../options/serve-options.js";
@@ -20,7 +20,7 @@ const ofDeployment =
  */
 export async function replayArguments(
   config: string | undefined,
-  set: ServePatch["set"] = {},
+  set: ConfigPatch["set"] = {},
 ): Promise<readonly string[]> {
   const patched = new Set(Object.keys(set).map(keyOfSetting));
   const file = config === undefined ? [] : await readConfigFile(serveRows, config);
@@ -52,7 +52,7 @@ function nameOf(argument: string): string {
   return serveFlags.has(name) ? name : name.replace(/^no-/, "");
 }
 
-function argumentOf(name: string, value: ServePatch["set"][string]): readonly string[] {
+function argumentOf(name: string, value: ConfigPatch["set"][string]): readonly string[] {
   if (value === null) return [];
   if (typeof value === "boolean") return [value ? `--${name}` : `--no-${name}`];
   return [`--${name}=${value}`];

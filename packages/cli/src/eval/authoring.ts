@@ -11,10 +11,12 @@ import {
 } from "@octavo/evals";
 import {
   type AuthoredEvaluator,
+  authoredEvaluatorText,
   bareEvaluator,
   Budget,
   chooseForLabels,
   type HumanLabel,
+  improveEvaluator,
   type Improvement,
   labelLine,
   type LabelledSample,
@@ -24,6 +26,7 @@ import {
 } from "@octavo/optimize";
 import { definedFields } from "@octavo/protocol";
 import { inGroup, option, type ResolvedOptions } from "@octavo/protocol/options";
+import { writeTextOf } from "../output/files.js";
 import { printable } from "../output/text-table.js";
 import { datasetOptions, datasetRows, judgeRows, keyOf } from "./eval-rows.js";
 
@@ -106,8 +109,25 @@ export async function readSamples(flags: AuthoringFlags, signal: AbortSignal): P
   return samples;
 }
 
+/** Asks for labels, lets the writer improve the evaluator by them, writes it to its file, and prints what came of it. */
+export async function improveByLabels(
+  evaluator: AuthoredEvaluator,
+  samples: readonly Sample[],
+  { param, path }: { readonly param: string; readonly path: string },
+  context: { readonly flags: AuthoringFlags; readonly desk: TeacherDesk; readonly signal: AbortSignal },
+): Promise<void> {
+  const { flags, desk, signal } = context;
+  const labels = flags.labels ?? `${path}.labels.jsonl`;
+  const labelled = await gatherLabels(evaluator, samples, labels, flags, signal);
+  const { concurrency } = flags;
+  const judge = authoringJudge(flags);
+  const improved = await improveEvaluator(evaluator, labelled, { judge, desk, concurrency, signal });
+  await writeTextOf(param, path, authoredEvaluatorText(improved.evaluator));
+  process.stdout.write(improvementText(improved));
+}
+
 /** The labels that are there and those that are given now, with their answers. */
-export async function gatherLabels(
+async function gatherLabels(
   evaluator: AuthoredEvaluator,
   samples: readonly Sample[],
   path: string,
@@ -203,7 +223,7 @@ function shown(name: string, text: string): string {
 }
 
 /** What people see of a version: its agreement, and what it still gets wrong. */
-export function improvementText({
+function improvementText({
   evaluator,
   summary,
   wrong,

@@ -166,7 +166,7 @@ test("runs that would score nothing are refused", async () => {
   for (const [args, message] of [
     [["score", "--spans", path], /--evaluator: nothing would be scored/],
     [["score", "--evaluator", says], /--spans: name at least one/],
-    [["score", "--spans", "none.json", "--evaluator", says], /cannot read the spans/],
+    [["score", "--spans", "none.json", "--evaluator", says], /the spans in .*none\.json cannot be read/],
     [
       ["run", "--spans", path, "--target", "http://h", "--baseline", "http://b", "--evaluator", says],
       /--baseline: with --spans/,

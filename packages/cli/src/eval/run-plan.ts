@@ -12,6 +12,7 @@ import {
   runEvaluation,
 } from "@octavo/evals";
 import { interruptible } from "../interruptible.js";
+import { checkOutputs } from "../output/files.js";
 import { createEvalProgress } from "./eval-progress.js";
 import type { OutputFlags, RunnerFlags } from "./eval-rows.js";
 import { EvaluationEvents } from "./evaluation-events.js";
@@ -29,6 +30,8 @@ export interface RunPlanOptions extends OutputFlags, RunnerFlags {
 
 /** Runs a configuration from the command line: progress on standard error, results to where the flags say. */
 export async function runConfig(config: GateConfig, options: RunPlanOptions): Promise<EvalReport> {
+  const { html, json, junit, markdown } = options;
+  checkOutputs({ html, json, junit, markdown });
   const progress = createEvalProgress(process.stderr);
   await using replicas = new ReplicaProcesses();
   const report = await interruptible(

@@ -5,7 +5,7 @@ import { readHubSettings } from "@octavo/artifacts/hub/hub-settings";
 import { availableMemoryBytes, createCpuBackend, defaultThreadCount, processorCount } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import { formatBinaryBytes } from "@octavo/protocol/options";
-import { embeddedModelFolder } from "../embedded-model.js";
+import { embeddedModelFolder } from "@octavo/artifacts/hub/local-model";
 import { openFilesWarning } from "../options/check-open-files.js";
 
 export interface MachineCheck {

@@ -1,7 +1,7 @@
 import { lstatSync, rmSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { dirname } from "node:path";
-import { OctavoError } from "@octavo/protocol/errors";
+import { OctavoError, systemProblem } from "@octavo/protocol/errors";
 import { checkFolder } from "./check-folder.js";
 
 /** Throws `invalid_option` if the address cannot be listened on; called before the model is loaded. */
@@ -21,9 +21,8 @@ export async function checkAddress({
   await new Promise<void>((resolve, reject) => {
     const probe = createServer();
     probe.once("error", (cause: NodeJS.ErrnoException) => {
-      const reason = cause.code === "EADDRINUSE" ? "the port is in use" : cause.message;
       reject(
-        new OctavoError("invalid_option", `cannot listen on ${host}:${port}: ${reason}`, {
+        new OctavoError("invalid_option", `cannot listen on ${host}:${port}: ${systemProblem(cause)}`, {
           param: "port",
           cause,
         }),

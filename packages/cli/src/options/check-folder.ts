@@ -1,6 +1,6 @@
 import { existsSync, mkdtempSync, rmdirSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { OctavoError } from "@octavo/protocol/errors";
+import { OctavoError, systemProblem } from "@octavo/protocol/errors";
 
 /**
  * Throws `invalid_option` that names flag and folder where nothing can be made in it, or it cannot be made. Leaves nothing behind.
@@ -11,8 +11,9 @@ export function checkFolder(flag: string, folder: string): void {
   try {
     rmdirSync(mkdtempSync(join(nearest, ".octavo-")));
   } catch (thrown) {
-    const { code = "unknown" } = thrown as NodeJS.ErrnoException;
-    throw new OctavoError("invalid_option", `--${flag}: nothing can be written to ${nearest} (${code})`, {
+    // /proc says of any new name that it is not there
+    const why = (thrown as NodeJS.ErrnoException).code === "ENOENT" ? "" : `: ${systemProblem(thrown)}`;
+    throw new OctavoError("invalid_option", `--${flag}: nothing can be written to ${nearest}${why}`, {
       param: flag,
       cause: thrown,
     });

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { OctavoError } from "@octavo/protocol/errors";
+import { OctavoError, systemProblem } from "@octavo/protocol/errors";
 import { checkOptionNames, type OptionRow, type OptionRows } from "@octavo/protocol/options";
 import { flagNames } from "./flag-names.js";
 import { foreignFlagsByName } from "./vllm/translate-flags.js";
@@ -57,8 +57,7 @@ function textOf(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (cause) {
-    const { code = "unknown" } = cause as NodeJS.ErrnoException;
-    throw new OctavoError("invalid_option", `--config: ${path} cannot be read (${code})`, {
+    throw new OctavoError("invalid_option", `--config: ${path} cannot be read: ${systemProblem(cause)}`, {
       param: "config",
       cause,
     });

@@ -13,6 +13,18 @@ test("a warning has a line of its own", () => {
   }
 });
 
+test("shaders are counted, not weighed", () => {
+  for (const [isTTY, shown] of [
+    [true, /compiling shaders 3 of 40$/],
+    [false, /^compiling shaders \(40\)\n$/],
+  ] as const) {
+    let text = "";
+    const line = createLoadingLine({ isTTY, write: (part) => (text += part) });
+    line.update({ phase: "compiling shaders", unit: "shaders", doneBytes: 3, totalBytes: 40 });
+    assert.match(text, shown);
+  }
+});
+
 test("downloads show files and pace, packing one plain line", () => {
   let text = "";
   const line = createLoadingLine({ isTTY: false, write: (part) => (text += part) });

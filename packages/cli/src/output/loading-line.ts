@@ -19,9 +19,10 @@ export function createLoadingLine(
       const isNews = state.phase !== phase;
       phase = state.phase;
       const share = totalBytes === 0 ? 1 : doneBytes / totalBytes;
+      const amount = state.unit === undefined ? mebibytes : String;
       if (stream.isTTY === true)
-        line.update({ share, isNews, text: `${phase} ${mebibytes(doneBytes)} of ${mebibytes(totalBytes)}` });
-      else if (isNews) stream.write(`${phase} (${mebibytes(totalBytes)})\n`);
+        line.update({ share, isNews, text: `${phase} ${amount(doneBytes)} of ${amount(totalBytes)}` });
+      else if (isNews) stream.write(`${phase} (${amount(totalBytes)})\n`);
     },
   };
 }

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
+import { embeddedModelName, isEmbeddedModel } from "@octavo/artifacts/hub/local-model";
 import { OctavoError } from "@octavo/protocol/errors";
-import { embeddedModelFolder, namedModel } from "../embedded-model.js";
 
 /** A model to serve, and the names that it is served by; none: as the artifact is called. */
 export interface ModelArgument {
@@ -16,13 +16,13 @@ export function modelArguments(
   given: readonly string[],
   servedNames: readonly string[],
 ): readonly [ModelArgument, ...ModelArgument[]] {
-  const [first = "octavo-mini", ...rest] = given;
+  const [first = embeddedModelName, ...rest] = given;
   const all: readonly [ModelArgument, ...ModelArgument[]] = [
     modelArgument(first),
     ...rest.map(modelArgument),
   ];
   if (servedNames.length === 0) return all;
-  if (rest.length > 0 || all[0].names[0] !== (first === "octavo-mini" ? first : undefined))
+  if (rest.length > 0 || all[0].names[0] !== (isEmbeddedModel(first) ? first : undefined))
     throw new OctavoError(
       "invalid_option",
       "--served-model-name names one model; write several models as NAME=MODEL, and leave it out",
@@ -33,7 +33,7 @@ export function modelArguments(
 
 function modelArgument(given: string): ModelArgument {
   const [, name, model] = existsSync(given) ? [] : (/^([^=/\\]+)=(.+)$/.exec(given) ?? []);
-  const source = namedModel(model ?? given);
-  const own = source === undefined ? ["octavo-mini"] : [];
-  return { source: source ?? embeddedModelFolder(), names: name === undefined ? own : [name] };
+  const source = model ?? given;
+  const own = isEmbeddedModel(source) ? [source] : [];
+  return { source, names: name === undefined ? own : [name] };
 }

@@ -14,6 +14,7 @@ import { checkAdapters } from "../options/check-adapters.js";
 import { loadOptionsOf, serverConfigOf, type ServeOptions } from "../options/serve-options.js";
 import { endProcessAfter } from "../shutdown-watchdog.js";
 import { type ModelArgument, modelArguments } from "./model-arguments.js";
+import { checkOutputs } from "../output/files.js";
 import { createLoadingLine } from "../output/loading-line.js";
 import { serveBanner } from "../output/serve-banner.js";
 
@@ -127,10 +128,12 @@ function configOf(options: ServeOptions, defaultNames: readonly string[]): Serve
 }
 
 /** Before weights are loaded. */
-function checkFolders({ traceStore = "auto", weightCache, downloadDir }: ServeOptions): void {
+function checkFolders(options: ServeOptions): void {
+  const { traceStore = "auto", weightCache, downloadDir, meteringLog, crashJournal } = options;
   if (traceStore !== "auto") checkFolder("trace-store", traceStore);
   if (weightCache !== "auto" && weightCache !== "off") checkFolder("weight-cache", weightCache);
   if (downloadDir !== undefined) checkFolder("download-dir", downloadDir);
+  checkOutputs({ "metering-log": meteringLog, "crash-journal": crashJournal });
 }
 
 async function loadModel(source: string, options: LoadOptions, startDelayMs: number): Promise<LLM> {

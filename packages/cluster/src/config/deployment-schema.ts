@@ -44,6 +44,8 @@ export const deploymentSchema = z
     graceful_shutdown_timeout_s: z.number().min(0).default(20),
     health_check_period_s: z.number().gt(0).default(10),
     health_check_timeout_s: z.number().gt(0).default(30),
+    /** What a new replica may spend on prefixes that are hot at the others before it takes calls; 0 is nothing. */
+    prefix_warm_up_timeout_s: z.number().min(0).max(600).default(2),
     /** A replica that is not healthy by then is replaced. */
     startup_timeout_s: z.number().gt(0).default(600),
     ray_actor_options: z
@@ -99,6 +101,8 @@ const localDriver = z.strictObject({
     .optional(),
   /** What replicas print: `stderr`, `off`, or a file. */
   log: z.string().min(1).default("stderr"),
+  /** Keeps a process that has read Octavo's modules, so that the next replica starts sooner. */
+  standby_process: z.boolean().default(true),
 });
 
 const httpUrl = z.url({ protocol: /^https?$/ });

@@ -32,6 +32,7 @@ describe("cluster.yaml", () => {
         graceful_shutdown_timeout_s: 20,
         health_check_period_s: 10,
         health_check_timeout_s: 30,
+        prefix_warm_up_timeout_s: 2,
         startup_timeout_s: 600,
         ray_actor_options: { num_cpus: 1 },
         routing: undefined,
@@ -57,7 +58,7 @@ describe("cluster.yaml", () => {
   });
 
   it("names a driver by its kind alone, or with its settings", () => {
-    assert.deepEqual(load("").driver, { kind: "local", log: "stderr" });
+    assert.deepEqual(load("").driver, { kind: "local", log: "stderr", standby_process: true });
     assert.equal(load("", "driver: local\n").driver.kind, "local");
     assert.deepEqual(load("", "driver: ray\n").driver, {
       kind: "ray",

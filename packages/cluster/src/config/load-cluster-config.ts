@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import type { GatewayConfig } from "@octavo/gateway";
 import { type ConfigSource, problemOf, readGatewayConfig, withEnvironment } from "@octavo/gateway/parts";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError, systemProblem } from "@octavo/protocol";
 import { YamlSource } from "@octavo/protocol/yaml";
 import { type ClusterSections, clusterSchema, type DeploymentConfig } from "./deployment-schema.js";
 
@@ -23,6 +23,7 @@ const ownFlags: ReadonlySet<string> = new Set([
   "host",
   "port",
   "replica_id",
+  "replica_key",
   "threads",
   "served_model_name",
   "drain_timeout",
@@ -36,7 +37,7 @@ export async function readClusterFile(
   flags: ReadonlyMap<string, ServeFlag>,
 ): Promise<ClusterConfig> {
   const text = await readFile(path, "utf8").catch((cause: unknown) => {
-    throw new OctavoError("artifact_not_found", `${path}: ${(cause as Error).message}`, {
+    throw new OctavoError("artifact_not_found", `${path}: ${systemProblem(cause)}`, {
       param: "config",
       cause,
     });

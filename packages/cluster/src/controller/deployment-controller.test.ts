@@ -73,6 +73,18 @@ describe("a deployment's controller", () => {
     assert.ok(at.said.some((line) => line.includes("3 health checks in a row failed")));
   });
 
+  it("follows an objective: replicas are there before what is known to come, and go when its time is over", async () => {
+    const autoscaling_config = { min_replicas: 1, max_replicas: 3 };
+    const at = new Date(Date.now() - 60_000).toISOString().slice(11, 16);
+    const prewarm = [{ at, duration_s: 3600, replicas: 3 }];
+    const slo = { ttft_ms: 500, downscale_hold_s: 0 };
+    await using under = start({ fields: { autoscaling_config, slo_policy: { ...slo, prewarm } } });
+    await until(() => under.members().length === 3);
+    assert.equal(under.controller.target, 3);
+    under.controller.update(fakeSpec({ fields: { autoscaling_config, slo_policy: slo } }));
+    await until(() => under.members().length === 1);
+  });
+
   it("starts the first replica for a request that waits, and goes back to zero", async () => {
     await using at = start({
       fields: {

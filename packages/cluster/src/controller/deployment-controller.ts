@@ -5,6 +5,7 @@ import { DeploymentScaler } from "../autoscaling/deployment-scaler.js";
 import { targetConfigOf } from "../config/deployment-schema.js";
 import type { ObservedReplica, ReplicaDriver, ReplicaSpec } from "../drivers/replica-driver.js";
 import { ManagedReplica } from "./managed-replica.js";
+import { warmPrefixes } from "./prefix-warm-up.js";
 import { differences, type ReplicaIdentity } from "./replica-identity.js";
 
 export interface DeploymentControllerOptions {
@@ -184,7 +185,11 @@ export class DeploymentController {
             url,
             { ...this.#spec, version },
             {
-              onIdentified: (replica, identity) => this.#admit(replica, identity),
+              onIdentified: (replica, identity) => {
+                this.#admit(replica, identity).catch((thrown: unknown) =>
+                  this.#reject(replica, OctavoError.from(thrown).message),
+                );
+              },
               onRejected: (replica, reason) => this.#reject(replica, reason),
             },
           ),
@@ -202,7 +207,7 @@ export class DeploymentController {
       if (version !== this.#spec.version && !versions.has(version)) this.#reference.delete(version);
   }
 
-  #admit(replica: ManagedReplica, identity: ReplicaIdentity): void {
+  async #admit(replica: ManagedReplica, identity: ReplicaIdentity): Promise<void> {
     const difference = this.#judge(replica, identity);
     if (difference !== undefined) {
       this.#reject(replica, difference);
@@ -210,9 +215,24 @@ export class DeploymentController {
     }
     const config = targetConfigOf(this.#spec.deployment, replica.url);
     if (config === undefined) throw new OctavoError("internal_error", "a replica has no settings");
+    const numTokens = await this.#warmUp(replica);
+    // it may have gone meanwhile
+    if (this.#isClosed || this.#managed.get(replica.id) !== replica) return;
     this.#pool.add(replica.id, config);
-    this.#tell(`${replica.id} is ready at ${replica.url}, fingerprint ${identity.fingerprint}`);
+    const warmed = numTokens > 0 ? `, ${numTokens} tokens of hot prefixes cached` : "";
+    this.#tell(`${replica.id} is ready at ${replica.url}, fingerprint ${identity.fingerprint}${warmed}`);
     this.#step();
+  }
+
+  /** What requests found most in the caches of replicas of its version is in its cache too, before it takes any. */
+  async #warmUp(replica: ManagedReplica): Promise<number> {
+    const { replicaKey: key } = this.#driver;
+    const timeoutMs = this.#spec.deployment.prefix_warm_up_timeout_s * 1000;
+    const others = Array.from(this.#pool.members, ({ name }) => this.#managed.get(name)).flatMap((other) =>
+      other?.version === replica.version ? [other.url] : [],
+    );
+    if (key === undefined || timeoutMs === 0 || others.length === 0) return 0;
+    return warmPrefixes({ url: replica.url, others, key, timeoutMs });
   }
 
   /** Why it is not like the others of its version; undefined where it is. */

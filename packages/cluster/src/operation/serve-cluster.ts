@@ -16,6 +16,8 @@ export interface ServeClusterOptions {
   readonly flags: ReadonlyMap<string, ServeFlag>;
   /** What stands before `serve`: Node and octavo's script. */
   readonly command: readonly string[];
+  /** What starts a process that waits to be a replica on this machine. */
+  readonly standby?: readonly string[];
   readonly tell: (message: string) => void;
 }
 
@@ -53,9 +55,9 @@ export async function checkFeasible(driver: ReplicaDriver, specs: readonly Repli
 
 /** A cluster on its ports, as cluster.yaml says. */
 export async function serveCluster(options: ServeClusterOptions): Promise<RunningCluster> {
-  const { path, environment, flags, command, tell } = options;
+  const { path, environment, flags, command, standby, tell } = options;
   const config = await readClusterFile(path, environment, flags);
-  const driver = openDriver({ config: config.driver, command, tell });
+  const driver = openDriver({ config: config.driver, command, standby, tell });
   const specs = specsOf(config);
   await checkFeasible(driver, specs);
   const pools = new Map(

@@ -1,4 +1,4 @@
-import { planAttempts } from "@octavo/gateway/parts";
+import { planAttempts, type StrategyName } from "@octavo/gateway/parts";
 import { Random } from "@octavo/statistics";
 import { type AutoscalingConfig } from "../autoscaling/autoscaling-config.js";
 import { DeploymentScaler } from "../autoscaling/deployment-scaler.js";
@@ -17,6 +17,8 @@ export interface ClusterSimulation {
   readonly maxOngoing: number;
   /** -1 is no limit. */
   readonly maxQueued: number;
+  /** Default `power_of_two`. Prompts have no text here: `prefix_aware` finds nothing cached. */
+  readonly strategy?: StrategyName;
   readonly seed: number;
   /** Milliseconds since 1970 at the first moment. */
   readonly epochMs?: number;
@@ -43,6 +45,7 @@ const loopS = 0.1;
  */
 export function simulateCluster(simulation: ClusterSimulation): ClusterOutcome {
   const { calls, costs, autoscaling, slo, maxOngoing, maxQueued, seed, epochMs = 0 } = simulation;
+  const { strategy = "power_of_two" } = simulation;
   const random = new Random(seed);
   const scaler = new DeploymentScaler(autoscaling, slo);
   const longest = calls.reduce((most, { promptTokens }) => Math.max(most, promptTokens), 1);
@@ -57,6 +60,7 @@ export function simulateCluster(simulation: ClusterSimulation): ClusterOutcome {
   const targets: [number, number][] = [];
   const tokens = { queued: 0, running: 0, arrived: 0, finished: 0 };
   const ended: CallTimes[] = [];
+  let turn = 0;
   let numRefused = 0;
   let numReplicas = 0;
   let numOngoing = 0;
@@ -79,9 +83,10 @@ export function simulateCluster(simulation: ClusterSimulation): ClusterOutcome {
       promptTokens: outcome.call.promptTokens,
       maxTokens: outcome.call.outputTokens,
       maxImbalance: 0,
-      turn: 0,
+      turn,
     };
-    const [first] = planAttempts([{ strategy: "power_of_two", states: ready }], {
+    turn += 1;
+    const [first] = planAttempts([{ strategy, states: ready }], {
       ...input,
       random: () => random.uniform(),
       sessionKey: undefined,
@@ -117,7 +122,13 @@ export function simulateCluster(simulation: ClusterSimulation): ClusterOutcome {
       numRefused += 1;
       return;
     }
-    const outcome = { call, firstTokenS: Number.NaN, endS: Number.NaN };
+    const outcome: CallTimes = {
+      call,
+      firstTokenS: Number.NaN,
+      endS: Number.NaN,
+      longestGapS: 0,
+      lastTokenS: 0,
+    };
     outcomes.push(outcome);
     numOngoing += 1;
     if (numFree > 0) begin(outcome);

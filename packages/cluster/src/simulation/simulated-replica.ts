@@ -6,6 +6,9 @@ export interface CallTimes {
   readonly call: SimulatedCall;
   firstTokenS: number;
   endS: number;
+  /** Between two tokens. */
+  longestGapS: number;
+  lastTokenS: number;
 }
 
 /** Blocks of 16 tokens, as the engine's default. */
@@ -86,6 +89,8 @@ export class SimulatedReplica implements TargetState {
       const outcome = this.#outcomes.get(sequence);
       if (outcome === undefined) continue;
       if (sequence.numOutputTokens === 1) outcome.firstTokenS = nowS;
+      else outcome.longestGapS = Math.max(outcome.longestGapS, nowS - outcome.lastTokenS);
+      outcome.lastTokenS = nowS;
       if (sequence.numOutputTokens < outcome.call.outputTokens) continue;
       outcome.endS = nowS;
       scheduler.remove(sequence);

@@ -8,6 +8,12 @@ export const fakeReplicaCommand = [
   fileURLToPath(new URL("fake-replica.js", import.meta.url)),
 ];
 
+/** What starts one that waits for its arguments. */
+export const fakeStandbyCommand = [
+  process.execPath,
+  fileURLToPath(new URL("fake-standby.js", import.meta.url)),
+];
+
 export interface SpecOptions {
   readonly version?: string;
   readonly engineArgs?: readonly string[];

@@ -1,16 +1,8 @@
-import {
-  closeSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, openSync, readFileSync, renameSync, statSync, writeFileSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
+import { makeFolder } from "@octavo/protocol/make-folder";
 import { lockFile, recordFaults } from "@octavo/kernels";
-import { OctavoError } from "@octavo/protocol/errors";
+import { OctavoError, systemProblem } from "@octavo/protocol/errors";
 import { currentMark, type ProcessMark, wasKilledForMemory } from "./process-end.js";
 import { contentDigest, type QuarantinedContent } from "./quarantined-content.js";
 
@@ -53,7 +45,7 @@ export class CrashJournal implements Disposable {
     this.#path = path;
     this.#onProblem = onProblem;
     try {
-      mkdirSync(dirname(path), { recursive: true });
+      makeFolder(dirname(path));
       this.#lock = lockOf(path);
       try {
         const left = readJournal(path);
@@ -67,7 +59,7 @@ export class CrashJournal implements Disposable {
       }
       process.on("uncaughtExceptionMonitor", this.#onUncaught);
     } catch (thrown) {
-      const why = `crash_journal: ${JSON.stringify(path.slice(0, 300))} cannot be used: ${messageOf(thrown)}`;
+      const why = `crash_journal: ${JSON.stringify(path.slice(0, 300))} cannot be used: ${systemProblem(thrown)}`;
       throw new OctavoError("invalid_option", why, { param: "crash_journal", cause: thrown });
     }
   }
@@ -130,7 +122,7 @@ export class CrashJournal implements Disposable {
       if (this.#bytes > maxBytes) this.#rewrite();
     } catch (thrown) {
       this.#close();
-      this.#onProblem(`The crash journal ${this.#path} can no longer be written: ${messageOf(thrown)}`);
+      this.#onProblem(`The crash journal ${this.#path} can no longer be written: ${systemProblem(thrown)}`);
     }
   }
 
@@ -171,10 +163,6 @@ export class CrashJournal implements Disposable {
     closeSync(this.#file);
     this.#file = undefined;
   }
-}
-
-function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
 interface Left {

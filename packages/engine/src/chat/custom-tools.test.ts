@@ -6,6 +6,7 @@ import { toolFormats } from "@octavo/text/parsers/registry";
 import type { Grammar } from "@octavo/text/structured/grammar";
 import { GrammarCompiler } from "@octavo/text/structured/grammar-compiler";
 import { ByteTokenizer } from "@octavo/text/testing/byte-tokenizer";
+import { randomTokens } from "../testing/random-tokens.js";
 import { ChatOutput, messageOf } from "./chat-output.js";
 
 const tokenizer = new ByteTokenizer();
@@ -38,24 +39,14 @@ async function grammarOf(output: ChatOutput): Promise<Grammar> {
   return compiler.compile(spec);
 }
 
-/** What a model that writes anything the grammar allows would write; undefined where it finds no end. */
+/** Undefined where a random walk finds no end. */
 function randomAnswer(grammar: Grammar, seed: number): number[] | undefined {
-  const matcher = grammar.start();
-  const mask = new Uint32Array(grammar.maskWords);
-  const tokens: number[] = [];
-  let state = seed;
-  while (!matcher.isComplete) {
-    if (tokens.length > 2000) return undefined;
-    matcher.fillMask(mask);
-    const allowed = Array.from({ length: tokenizer.vocabSize }, (_, id) => id).filter(
-      (id) => ((mask[id >> 5] ?? 0) >>> (id & 31)) & 1,
-    );
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    const token = allowed[Math.floor((state / 2 ** 32) * allowed.length)] ?? 0;
-    assert.ok(matcher.accept(token));
-    tokens.push(token);
-  }
-  return tokens;
+  let isEnded = false;
+  const tokens = randomTokens(grammar, tokenizer.vocabSize, seed, ({ isComplete }, numTokens) => {
+    isEnded = isComplete;
+    return !isComplete && numTokens <= 2000;
+  });
+  return isEnded ? tokens : undefined;
 }
 
 function inputsOf(output: ChatOutput, tokens: readonly number[]): readonly string[] {

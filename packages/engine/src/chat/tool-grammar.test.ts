@@ -9,6 +9,7 @@ import { untaggedJsonCalls } from "@octavo/text/parsers/shared/json-calls";
 import { toolSchemas } from "@octavo/text/parsers/shared/tool-schemas";
 import { ByteTokenizer } from "@octavo/text/testing/byte-tokenizer";
 import { Ajv2020 } from "ajv/dist/2020.js";
+import { randomTokens } from "../testing/random-tokens.js";
 import { toolChoice, afterReasoning, toolGrammar, withTools } from "./tool-grammar.js";
 
 const tokenizer = new ByteTokenizer();
@@ -41,22 +42,14 @@ function allows(grammar: Grammar, text: string): boolean {
   return matcher.isComplete;
 }
 
-/** A random walk through the grammar: what a model that writes anything at all would write. */
 function randomAnswer(grammar: Grammar, seed: number): string {
-  const matcher = grammar.start();
-  const mask = new Uint32Array(grammar.maskWords);
-  const tokens: number[] = [];
-  let state = seed;
-  while (tokens.length < 4000 && !(matcher.isComplete && tokens.length > 200) && !matcher.isFinished) {
-    matcher.fillMask(mask);
-    const allowed = Array.from({ length: tokenizer.vocabSize }, (_, id) => id).filter(
-      (id) => ((mask[id >> 5] ?? 0) >>> (id & 31)) & 1,
-    );
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    const token = allowed[Math.floor((state / 2 ** 32) * allowed.length)] ?? 0;
-    assert.ok(matcher.accept(token));
-    tokens.push(token);
-  }
+  const tokens = randomTokens(
+    grammar,
+    tokenizer.vocabSize,
+    seed,
+    ({ isComplete, isFinished }, numTokens) =>
+      numTokens < 4000 && !(isComplete && numTokens > 200) && !isFinished,
+  );
   return tokenizer.decode(tokens, { skipSpecialTokens: false });
 }
 

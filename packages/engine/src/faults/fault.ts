@@ -6,6 +6,7 @@ export type Fault = EvictFault | PreemptFault | DelayFault | ThrottleFault;
 
 export type FaultKind = Fault["kind"];
 
+/** Faults that a request or a test can ask for. */
 export const faultKinds: readonly FaultKind[] = ["evict", "preempt", "delay", "throttle"];
 
 /** How long a fault stays active, in ms from when it is added. */

@@ -5,9 +5,10 @@ import { type KvCacheRequest, planKvCache } from "./plan-kv-cache.js";
 // 2 (k, v) * 2 layers * 4 heads * 32 * 2 bytes * 16 positions
 const bytesPerBlock = 16384;
 const request: KvCacheRequest = {
-  numLayers: 2,
-  numKvHeads: 4,
-  headDim: 32,
+  layers: [
+    { numKvHeads: 4, headDim: 32 },
+    { numKvHeads: 4, headDim: 32 },
+  ],
   dtype: "bf16",
   blockSize: 16,
   maxModelLen: 160,

@@ -1,13 +1,11 @@
 import { totalmem } from "node:os";
-import { availableMemoryBytes, type KvDtype, kvHeadBytes } from "@octavo/kernels";
+import { availableMemoryBytes, type KvDtype, type KvLayerShape, kvTokenBytes } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import { formatBinaryBytes } from "@octavo/protocol/options";
 
 /** The shape of one token position of the KV cache. */
 export interface KvShape {
-  readonly numLayers: number;
-  readonly numKvHeads: number;
-  readonly headDim: number;
+  readonly layers: readonly KvLayerShape[];
   readonly dtype: KvDtype;
 }
 
@@ -46,10 +44,8 @@ const gibibyte = 2 ** 30;
  * accept a request that it can never complete. Throws `out_of_memory` or `invalid_option`, saying what to set.
  */
 export function planKvCache(request: KvCacheRequest): KvCachePlan {
-  const { numLayers, numKvHeads, headDim, dtype, blockSize, maxModelLen, maxNumSeqs, kvCacheMemoryBytes } =
-    request;
-  const { stateBytes = 0 } = request;
-  const bytesPerBlock = 2 * numLayers * numKvHeads * kvHeadBytes(dtype, headDim) * blockSize;
+  const { layers, dtype, blockSize, maxModelLen, maxNumSeqs, kvCacheMemoryBytes, stateBytes = 0 } = request;
+  const bytesPerBlock = kvTokenBytes(layers, dtype) * blockSize;
   const blocksPerSequence = Math.ceil(maxModelLen / blockSize);
   if (kvCacheMemoryBytes !== undefined && !(Number.isFinite(kvCacheMemoryBytes) && kvCacheMemoryBytes > 0)) {
     throw new OctavoError(

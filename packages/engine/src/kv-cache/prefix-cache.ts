@@ -1,5 +1,6 @@
 import { type BlockId, type BlockPool, type ContentId, rootContent } from "./block-pool.js";
 import { IntList } from "./int-list.js";
+import { PrefixHeat } from "./prefix-heat.js";
 import { hashLanes, PrefixHasher } from "@octavo/text/prefix-hash/prefix-hash";
 
 /**
@@ -62,6 +63,8 @@ export class PrefixCache {
   readonly #pool: BlockPool;
   readonly #states: BlockPool | undefined;
   readonly #hasher = new PrefixHasher();
+  /** Of prefixes that requests found. */
+  readonly heat = new PrefixHeat();
 
   constructor(pool: BlockPool, states?: BlockPool) {
     this.#pool = pool;
@@ -85,6 +88,20 @@ export class PrefixCache {
     }
     found.truncate(before);
     return { numMatched };
+  }
+
+  /** A request found the first `numTokens` of `chain`, full blocks of them, and is separated from others by `terms`. */
+  noteFound(
+    chain: PrefixChain,
+    numTokens: number,
+    terms: { readonly cacheScope: string | undefined; readonly cacheSalt: string | undefined },
+  ): void {
+    const { blockSize } = this.#pool;
+    const block = Math.floor(numTokens / blockSize) - 1;
+    if (block < 0) return;
+    const offset = PrefixChain.offset(block);
+    const lanes = chain.through(block, blockSize, this.#hasher).subarray(offset, offset + hashLanes);
+    this.heat.note(lanes.join(), chain.tokens.values, (block + 1) * blockSize, terms);
   }
 
   #match(chain: PrefixChain, maxTokens: number, found: IntList): void {

@@ -89,6 +89,26 @@ test("activations that no binding holds are refused with the tokens that fit", {
   await assert.rejects(loading, { code: "out_of_memory", message: /about \d+ tokens a step fit/ });
 });
 
+test("weights that the GPU has no memory for are refused with what had fitted", { skip }, async () => {
+  const other = await openTestGpu();
+  if (typeof other === "string") return;
+  using backend = createWebGpuBackend(other, { ownsGpu: true });
+  let scopes = 0;
+  const { device } = other;
+  const pop = device.popErrorScope.bind(device);
+  // A software adapter has the machine's memory: the driver's answer is planted.
+  device.popErrorScope = async () => {
+    const error = await pop();
+    scopes += 1;
+    return scopes === 3 ? { message: "vkAllocateMemory failed." } : error;
+  };
+  await assert.rejects(LLM.load(octavoMini, { backend }), {
+    code: "out_of_memory",
+    message:
+      /no memory left for \S+, after [\d.]+ .iB that fitted: vkAllocateMemory failed\. .*stay within about as much/,
+  });
+});
+
 test("a KV cache whose layers no binding holds is refused with the size that fits", { skip }, async () => {
   const other = await openTestGpu();
   if (typeof other === "string") return;

@@ -42,8 +42,10 @@ export type ResolvedLoadOptions = ResolvedOptions<typeof loadingOptions> &
   LoadCallbacks;
 
 export interface LoadProgress {
-  /** "downloading" or "loading weights" */
+  /** "downloading", "loading weights" or, on GPUs, "compiling shaders" */
   readonly phase: string;
+  /** What is counted; default bytes. */
+  readonly unit?: "shaders";
   readonly doneBytes: number;
   readonly totalBytes: number;
   /** While downloading: files, speed and what was in the cache; for `createProgressBar`. */

@@ -4,7 +4,7 @@ import { OctavoError } from "@octavo/protocol/errors";
 import { pickOptions } from "@octavo/protocol/options";
 import type { Engine } from "../api.js";
 import type { createEngine } from "../create-engine.js";
-import type { EngineOptions } from "../engine-options.js";
+import type { EngineOptions, ModelRenewal } from "../engine-options.js";
 import type { WeightCorruptor } from "../faults/corrupt-weights.js";
 import { huggingFaceHome } from "@octavo/artifacts/hub/hub-settings";
 import { type LoadedModel, loadModel } from "../model/load-model.js";
@@ -84,7 +84,9 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
       hasOwnMemory: backend.info.hasOwnMemory === true,
     });
     const pipeline =
-      options.pipelineParallelSize === 1 ? undefined : await import("./open-earlier-stages.js");
+      options.pipelineParallelSize === 1 && options.pipelineStageAddresses.length === 0
+        ? undefined
+        : await import("./open-earlier-stages.js");
     const stages = await pipeline?.openEarlierStages(backend, checkpoint, sizes, options);
     if (stages !== undefined) owned.unshift(stages);
     const { loaded, tokenizer, templates, createEngine } = await loadContents(
@@ -109,6 +111,11 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
       }));
     if (speculation?.owned !== undefined) owned.unshift(speculation.owned);
     const running = stages?.behind(backend, loaded) ?? backend;
+    const weights = { loaded, checkpoint, reopen: () => reopen(checkpoint, resolved.quantization) };
+    const sleepers = [weights, ...(speculation?.sleeping === undefined ? [] : [speculation.sleeping])];
+    // Adapters' weights would have to come back too.
+    const renewal = options.enableLora ? undefined : backend.renewal;
+    const renewing = renewal && (await import("./renew-model.js")).modelRenewal(renewal, sleepers);
     const engine = createEngine(
       engineOptionsOf(
         {
@@ -118,16 +125,20 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
           loaded,
           sizes,
           speculation: speculation?.options,
+          renewal: renewing,
         },
         options,
       ),
     );
-    await running.settled?.().catch(async (error: unknown) => {
+    const { onProgress } = options;
+    const compiled =
+      onProgress &&
+      ((done: number, total: number) =>
+        onProgress({ phase: "compiling shaders", unit: "shaders", doneBytes: done, totalBytes: total }));
+    await engine.prepare(compiled).catch(async (error: unknown) => {
       await engine[Symbol.asyncDispose]();
       throw error;
     });
-    const weights = { loaded, checkpoint, reopen: () => reopen(checkpoint, resolved.quantization) };
-    const sleepers = [weights, ...(speculation?.sleeping === undefined ? [] : [speculation.sleeping])];
     return {
       name: checkpoint.name,
       config: checkpoint.config,
@@ -302,13 +313,29 @@ async function packWeights(
       `${name} is served as text: images are refused, and ${skippedTensors} tensors for them are not loaded.`,
     );
   }
-  if (loaded.unusedTensors.length > 0) {
-    const shown = loaded.unusedTensors.slice(0, 3).join(", ");
-    onWarning?.(
-      `${loaded.unusedTensors.length} tensors of the checkpoint are not used by ${checkpoint.config.architecture}: ${shown} ...`,
-    );
-  }
+  for (const line of describeUnused(loaded.unusedTensors, checkpoint.config)) onWarning?.(line);
   return loaded;
+}
+
+/** Tensors that the model does not use; those of further layers stand behind its own. */
+export function describeUnused(
+  names: readonly string[],
+  { architecture, numLayers }: Pick<ModelConfig, "architecture" | "numLayers">,
+): string[] {
+  const isFurther = (name: string): boolean =>
+    Number(/^model\.layers\.(\d+)\./.exec(name)?.[1] ?? -1) >= numLayers;
+  const further = names.filter(isFurther);
+  const others = names.filter((name) => !isFurther(name));
+  const lines: string[] = [];
+  if (further.length > 0)
+    lines.push(
+      `${further.length} tensors of layers that predict further tokens (multi-token prediction) are not loaded.`,
+    );
+  if (others.length > 0)
+    lines.push(
+      `${others.length} tensors of the checkpoint are not used by ${architecture}: ${others.slice(0, 3).join(", ")} ...`,
+    );
+  return lines;
 }
 
 interface EngineParts {
@@ -318,10 +345,11 @@ interface EngineParts {
   readonly loaded: LoadedModel;
   readonly sizes: Sizes;
   readonly speculation: SpeculationOptions | undefined;
+  readonly renewal: ModelRenewal | undefined;
 }
 
 function engineOptionsOf(parts: EngineParts, options: ResolvedLoadOptions): EngineOptions {
-  const { backend, checkpoint, tokenizer, loaded, sizes, speculation } = parts;
+  const { backend, checkpoint, tokenizer, loaded, sizes, speculation, renewal } = parts;
   const { config } = checkpoint;
   return {
     ...pickOptions(schedulingOptions, options),
@@ -342,6 +370,7 @@ function engineOptionsOf(parts: EngineParts, options: ResolvedLoadOptions): Engi
     onWarning: options.onWarning,
     maxLoras: options.enableLora ? options.maxLoras : undefined,
     speculation,
+    renewal,
     hooks: options.hooks,
   };
 }

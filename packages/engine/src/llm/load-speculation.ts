@@ -1,5 +1,5 @@
 import { loadedBytesOf } from "@octavo/artifacts/checkpoint/tensor-storage";
-import { availableMemoryBytes, type Backend, kvHeadBytes } from "@octavo/kernels";
+import { availableMemoryBytes, type Backend, kvTokenBytes } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import { formatBinaryBytes } from "@octavo/protocol/options";
 import type { KvShape } from "../kv-cache/plan-kv-cache.js";
@@ -160,10 +160,6 @@ function stateBytes({ states }: Target["sizes"]): number {
     : 4 * states.numSlots * states.widths.reduce((sum, width) => sum + width, 0);
 }
 
-function cacheBytes(
-  { numLayers, numKvHeads, headDim, dtype }: KvShape,
-  blocks: number,
-  size: number,
-): number {
-  return 2 * numLayers * numKvHeads * kvHeadBytes(dtype, headDim) * blocks * size;
+function cacheBytes({ layers, dtype }: KvShape, blocks: number, size: number): number {
+  return kvTokenBytes(layers, dtype) * blocks * size;
 }

@@ -39,7 +39,13 @@ const request: MemoryRequest = {
 describe("planMemory", () => {
   test("takes the model's own length where the memory holds it", () => {
     assert.deepEqual(planMemory(request), {
-      kv: { numLayers: 2, numKvHeads: 1, headDim: 8, dtype: "bf16" },
+      kv: {
+        layers: [
+          { numKvHeads: 1, headDim: 8 },
+          { numKvHeads: 1, headDim: 8 },
+        ],
+        dtype: "bf16",
+      },
       states: undefined,
       numBlocks: 100,
       maxModelLen: 1000,

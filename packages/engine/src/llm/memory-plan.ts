@@ -1,5 +1,4 @@
-import { availableMemoryBytes, type KvDtype, type StateSpec, stateWidths } from "@octavo/kernels";
-import { numAttentionLayers } from "@octavo/artifacts/program/recurrent-layers";
+import { availableMemoryBytes, type KvDtype, kvLayersOf, type StateSpec, stateWidths } from "@octavo/kernels";
 import { planModel } from "@octavo/artifacts/program/registry";
 import { OctavoError } from "@octavo/protocol/errors";
 import { type KvShape, planKvCache } from "../kv-cache/plan-kv-cache.js";
@@ -68,9 +67,10 @@ export function planMemory(request: MemoryRequest): MemoryPlan {
 
 /** The KV cache entry of a token. */
 export function kvShapeOf(config: ModelConfig, dtype: KvDtype | "auto"): KvShape {
-  const { numKvHeads, headDim } = config;
-  const numLayers = numAttentionLayers(config);
-  return { numLayers, numKvHeads, headDim, dtype: dtype === "auto" ? defaultKvDtype(config) : dtype };
+  return {
+    layers: kvLayersOf(planModel(config).ops),
+    dtype: dtype === "auto" ? defaultKvDtype(config) : dtype,
+  };
 }
 
 /** Floats that each recurrent op of the model keeps of a sequence. */

@@ -3,7 +3,7 @@ import type { Vacating } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import { pauseModes, type PauseMode, type RunningEngine } from "../engine-options.js";
 import type { LoadedModel } from "../model/load-model.js";
-import { stateOf } from "../model/weight-cache/file-state.js";
+import { FileStates } from "./file-states.js";
 
 /** What sleeping models give back, in vLLM's numbers: nothing, or weights and KV cache; at 2, files may change meanwhile. */
 export const sleepLevels = [0, 1, 2] as const;
@@ -39,7 +39,7 @@ export class ModelSleep {
   /** What must come back before steps run again. */
   readonly #missing = new Set<WakeTag>();
   /** Of the files, when their weights were freed. */
-  #states: ReadonlyMap<string, string | undefined> = new Map();
+  #states = new FileStates([]);
   #turn: Promise<void> = Promise.resolve();
 
   constructor(engine: RunningEngine, vacating: Vacating, weights: readonly SleepingWeights[]) {
@@ -73,7 +73,7 @@ export class ModelSleep {
       if (level === 0 || isFree) return;
       for (const tag of wakeTags) this.#missing.add(tag);
       this.#engine.vacateCaches(this.#vacating);
-      this.#states = new Map(this.#paths().map((path) => [path, stateOf(path)?.text]));
+      this.#states = new FileStates(this.#weights.map(({ checkpoint }) => checkpoint));
       for (const { loaded } of this.#weights) await loaded.vacate(this.#vacating);
     });
   }
@@ -122,16 +122,13 @@ export class ModelSleep {
     if (this.#level === 2) {
       const reopened = await reopen();
       if (JSON.stringify(reopened.config) === JSON.stringify(checkpoint.config)) return reopened;
-      throw changed(checkpoint.path, "is another model now; start a server for it");
+      throw new OctavoError(
+        "artifact_invalid",
+        `${checkpoint.path} is another model now; start a server for it.`,
+      );
     }
-    for (const path of pathsOf(checkpoint))
-      if (this.#states.get(path) !== stateOf(path)?.text)
-        throw changed(path, "changed while its model slept; sleep at level 2 to have files read anew");
+    this.#states.check(checkpoint, "while its model slept; sleep at level 2 to have files read anew");
     return checkpoint;
-  }
-
-  #paths(): readonly string[] {
-    return this.#weights.flatMap(({ checkpoint }) => pathsOf(checkpoint));
   }
 
   #inTurn(work: () => Promise<void>): Promise<void> {
@@ -139,14 +136,6 @@ export class ModelSleep {
     this.#turn = done.catch(() => undefined);
     return done;
   }
-}
-
-function pathsOf({ tensors }: Checkpoint): readonly string[] {
-  return [...new Set([...tensors.values()].map(({ path }) => path))];
-}
-
-function changed(path: string, problem: string): OctavoError {
-  return new OctavoError("artifact_invalid", `${path} ${problem}.`);
 }
 
 function invalid(param: string, problem: string): OctavoError {

@@ -1,5 +1,7 @@
 import type { Backend } from "@octavo/kernels";
 import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
+import { artifactDigest } from "@octavo/artifacts/checkpoint/artifact-digest";
+import { remoteStages } from "../pipeline/stage-addresses.js";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { PipelineStages } from "../pipeline/open-pipeline.js";
 import type { ResolvedLoadOptions } from "./load-options.js";
@@ -37,5 +39,6 @@ export async function openEarlierStages(
     inPlace: options.weightsInPlace,
     kernelFeatures: [info.instructionSet, ...info.features].join(" "),
   };
-  return openPipeline(load, count);
+  const remote = remoteStages(options);
+  return openPipeline(load, count, remote && { ...remote, artifactDigest: await artifactDigest(checkpoint) });
 }

@@ -1,6 +1,6 @@
 import type { Backend } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
-import { createWebGpuBackend, openGpu } from "@octavo/kernels-webgpu";
+import { createWebGpuBackend, type Gpu, openGpu } from "@octavo/kernels-webgpu";
 import type { ResolvedLoadOptions } from "./load-options.js";
 
 /**
@@ -33,11 +33,13 @@ const cpuOptions = {
 async function openAdapter(options: ResolvedLoadOptions, adapter: string): Promise<Backend> {
   const isChoice = options.device === "auto";
   if (!isChoice) refuseCpuOptions(options);
-  const gpu = await openGpu({
-    adapter: adapter === "" ? undefined : adapter,
-    hardwareOnly: isChoice,
-    matrixUnits: options.gpuProducts === "f16",
-  });
+  const open = (): Promise<Gpu> =>
+    openGpu({
+      adapter: adapter === "" ? undefined : adapter,
+      hardwareOnly: isChoice,
+      matrixUnits: options.gpuProducts === "f16",
+    });
+  const gpu = await open();
   if (isChoice) {
     try {
       refuseCpuOptions(options);
@@ -46,7 +48,12 @@ async function openAdapter(options: ResolvedLoadOptions, adapter: string): Promi
       throw error;
     }
   }
-  return createWebGpuBackend(gpu, { fusion: !options.enableLora, ownsGpu: true });
+  return createWebGpuBackend(gpu, {
+    fusion: !options.enableLora,
+    compilesAhead: true,
+    ownsGpu: true,
+    reopen: open,
+  });
 }
 
 function refuseCpuOptions(options: ResolvedLoadOptions): void {

@@ -47,7 +47,7 @@ export interface LoadedModel extends Disposable {
   /** The linears that adapters can modify, by module name. */
   readonly adaptable: ReadonlyMap<string, AdaptableModule>;
   /** Layers of keys and values, and the recurrent ops, that this stage has. */
-  readonly numLayers: number;
+  readonly kvLayers: readonly number[];
   readonly states: readonly number[];
   /** Bytes of the packed matrices. */
   readonly weightBytes: number;
@@ -105,7 +105,7 @@ export async function loadModel(
   return {
     program,
     adaptable: plans[0]?.adaptable ?? own.plan.adaptable,
-    numLayers: own.numLayers,
+    kvLayers: own.kvLayers,
     states: own.states,
     weightBytes: packers.reduce((sum, { byteLength }) => sum + byteLength, 0),
     unusedTensors: plan.unusedTensors,
@@ -218,6 +218,7 @@ function realize(op: PlannedOp, weights: WeightPacker): Op {
     const added = bias && { bias: weights.vector(bias) };
     return { ...rest, weight: weights.vector(weight), ...added };
   }
+  if (op.op === "head_linear") return { ...op, weights: op.weights.map((weight) => weights.matrix(weight)) };
   if (op.op === "embedding") return { ...op, weight: weights.matrix(op.weight) };
   if (op.op === "rms_norm") return { ...op, weight: weights.vector(op.weight) };
   if (op.op === "attention") {

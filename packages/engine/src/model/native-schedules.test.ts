@@ -57,6 +57,16 @@ scheduleProperties(
   () => openNativeModel(fixtureGguf("lfm2moe-f16"), "bf16"),
   options,
 );
+scheduleProperties(
+  "latent attention",
+  () => openNativeModel(fixtureCheckpoint("deepseek-v3"), "f32"),
+  options,
+);
+scheduleProperties(
+  "latent attention over bytes",
+  () => openNativeModel(fixtureCheckpoint("glm4-moe-lite"), "int8"),
+  options,
+);
 scheduleProperties("GGUF q4_k", () => openNativeModel(fixtureGguf("llama-q4_k"), "bf16"), options);
 
 const adapters = ["llama3-all", "llama3-rslora", "llama3-upper"].map(fixtureAdapter);

@@ -3,15 +3,106 @@ import { describe, test } from "node:test";
 import { fixtureCheckpoint } from "@octavo/artifacts/testing/model-fixtures";
 import { createWebGpuBackend, type GpuCounters } from "@octavo/kernels-webgpu";
 import { openTestGpu } from "@octavo/kernels-webgpu/testing/software-gpu";
+import { mulberry32 } from "@octavo/protocol/testing/mulberry32";
+import type { EngineHooks } from "../engine-options.js";
+import type { GenerationResult } from "../llm/generation-result.js";
 import { LLM } from "../llm/llm.js";
+import type { LoadProgress } from "../llm/load-options.js";
 
 const gpu = await openTestGpu();
+
+// First, so that the tests below find their shaders compiled.
+test(
+  "shaders are compiled at load with progress, and none later",
+  { skip: typeof gpu === "string" && gpu },
+  async () => {
+    if (typeof gpu === "string") return;
+    const progress: LoadProgress[] = [];
+    await using llm = await LLM.load(fixtureCheckpoint("llama3"), {
+      backend: createWebGpuBackend(gpu, { compilesAhead: true }),
+      maxModelLen: 64,
+      maxNumSeqs: 16,
+      maxNumBatchedTokens: 64,
+      kvCacheMemoryBytes: 1 << 20,
+      onProgress: (state) => progress.push(state),
+    });
+    const { pipelines } = gpu.counters;
+    const shaders = progress.filter(({ phase }) => phase === "compiling shaders");
+    assert.deepEqual(
+      shaders.map(({ doneBytes }) => doneBytes),
+      Array.from({ length: pipelines + 1 }, (_, done) => done),
+    );
+    assert.ok(shaders.every(({ totalBytes, unit }) => totalBytes === pipelines && unit === "shaders"));
+
+    const prompt = (length: number): Int32Array =>
+      Int32Array.from({ length }, (_, at) => (7 * at + length) % 60);
+    const sampled = { temperature: 1, seed: 3, maxTokens: 3, ignoreEos: true };
+    await llm.generate(prompt(1), { ...sampled, temperature: 0 });
+    await llm.generate(
+      Array.from({ length: 3 }, (_, at) => prompt(at + 2)),
+      { ...sampled, logprobs: 2 },
+    );
+    await llm.generate(
+      Array.from({ length: 12 }, (_, at) => prompt(at + 12)),
+      sampled,
+    );
+    await llm.generate(prompt(60), { ...sampled, topK: 20 });
+    assert.equal(gpu.counters.pipelines, pipelines, "a shader was compiled in a step");
+  },
+);
 
 /** Beside the layers: embedding, gathered rows, last norm, head and its end. */
 const outsideLayers = 5;
 
 /** Dispatches of a layer that fusion may leave. Gemma 2 normalises after attention and MLP too, in dispatches of their own. */
 const budgets = { llama3: 7, "qwen3-f16": 7, gemma2: 10 } as const;
+
+const tokensOf = (results: readonly GenerationResult[]): readonly unknown[] =>
+  results.map(({ sequences }) => sequences.map(({ tokens }) => [...tokens]));
+
+describe("sampling with top-k on WebGPU", { skip: typeof gpu === "string" && gpu }, () => {
+  test("draws of the most likely tokens what it would draw of whole rows, which it reads only where those do not decide", async () => {
+    if (typeof gpu === "string") return;
+    const load = (hooks?: EngineHooks): Promise<LLM> =>
+      LLM.load(fixtureCheckpoint("llama3"), {
+        backend: createWebGpuBackend(gpu),
+        maxModelLen: 64,
+        maxNumSeqs: 8,
+        kvCacheMemoryBytes: 1 << 20,
+        ...(hooks !== undefined && { hooks }),
+      });
+    await using llm = await load();
+    // With this hook, all rows come back.
+    await using whole = await load({ onLogits: () => undefined });
+    const random = mulberry32(7);
+    const of = <T>(values: readonly T[]): T => values[Math.floor(random() * values.length)] as T;
+    let wholeRows = 0;
+    for (let round = 0; round < 8; round++) {
+      const options = {
+        temperature: of([0.1, 0.7, 1, 3, 1000]),
+        topK: of([1, 2, 5, 20, 50, 64]),
+        topP: of([1, 0.95, 0.5, 0.01]),
+        minP: of([0, 0, 0.05, 0.5]),
+        seed: round,
+        maxTokens: 3,
+        ignoreEos: true,
+      };
+      const prompts = [1, 2, 3].map((token) => Int32Array.of(token, round + 1));
+      const before: GpuCounters = { ...gpu.counters };
+      const found = await llm.generate(prompts, options);
+      const after: GpuCounters = { ...gpu.counters };
+      const rows = 9;
+      assert.equal(
+        after.readBytes - before.readBytes,
+        rows * (16 + 1040) + (after.wholeRows - before.wholeRows) * 4 * llm.config.vocabSize,
+      );
+      wholeRows += after.wholeRows - before.wholeRows;
+      const expected = await whole.generate(prompts, options);
+      assert.deepEqual(tokensOf(found), tokensOf(expected), JSON.stringify(options));
+    }
+    assert.ok(wholeRows <= 4 * 9, `${wholeRows} of 72 rows were read whole`);
+  });
+});
 
 describe("what a decode step costs on WebGPU", { skip: typeof gpu === "string" && gpu }, () => {
   for (const [name, perLayer] of Object.entries(budgets)) {
@@ -32,9 +123,11 @@ describe("what a decode step costs on WebGPU", { skip: typeof gpu === "string" &
           if (prefillTokens === 0 && decodeTokens === 2)
             steps.push({
               submits: since("submits"),
+              pipelines: since("pipelines"),
               dispatches: since("dispatches"),
               uploadedBytes: since("uploadedBytes"),
               readBytes: since("readBytes"),
+              wholeRows: since("wholeRows"),
               encodeMs: since("encodeMs"),
             });
           before = now;

@@ -112,6 +112,17 @@ export const loadingOptions = {
       "stages of layers in processes of their own, one behind the other: same tokens",
       { min: 1, max: 64, default: 1 },
     ),
+    /** Stages on other hosts, in order, each an `octavo stage`; the model lies at the same path there. Empty: processes of this host. */
+    pipelineStageAddresses: option.of(
+      valueType.list(valueType.nonEmpty()),
+      "--pipeline-stage-addresses <address...>",
+      "host:port of an octavo stage for every stage but the last",
+      { default: [], defaultText: "processes of this host" },
+    ),
+    pipelineKeyFile: option.text(
+      "--pipeline-key-file <file>",
+      "the secret that stages on other hosts have too, at least 16 characters",
+    ),
     /**
      * Which kernels compute each kind of work. `auto`: where a processor has several, those measured to be clearly faster at the first
      * start, kept in the user's cache folder; `features`: those of its best instruction set; or paths by kind (f32, bf16, quantised,

@@ -15,6 +15,8 @@ export interface StageLoad {
   readonly maxTokens: number;
   readonly maxModelLen: number;
   readonly inPlace: boolean;
+  /** What the artifact must be, where the files are another host's. */
+  readonly artifactDigest?: string | undefined;
   /** Of what the kernels compute with: other kernels may give other bits. */
   readonly kernelFeatures: string;
 }

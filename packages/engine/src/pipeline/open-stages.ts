@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { StageLoad } from "./messages.js";
-import { StageClient } from "./stage-client.js";
+import type { RemoteStages } from "./stage-addresses.js";
+import { type StageAddress, StageClient } from "./stage-client.js";
 
 /** The stages before the last, each in a process of its own. */
 export interface EarlierStages extends Disposable {
@@ -16,8 +17,15 @@ export interface EarlierStages extends Disposable {
   readonly loaded: Promise<number>;
 }
 
-/** Starts them, and has them load their parts of the model. Rejects with `engine_failed` where one does not start. */
-export async function openStages(load: Omit<StageLoad, "stage">, count: number): Promise<EarlierStages> {
+/**
+ * Starts them, or connects to those that run on other hosts, and has them load their parts of the model. Rejects with `engine_failed`
+ * where one does not start or does not have the key.
+ */
+export async function openStages(
+  load: Omit<StageLoad, "stage">,
+  count: number,
+  remote?: RemoteStages,
+): Promise<EarlierStages> {
   const folder = mkdtempSync(join(tmpdir(), "octavo-stages-"));
   const children: ChildProcess[] = [];
   const clients: StageClient[] = [];
@@ -27,7 +35,9 @@ export async function openStages(load: Omit<StageLoad, "stage">, count: number):
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    for (let index = 0; index < count - 1; index++) {
+    for (const [index, address] of remote?.addresses.entries() ?? [])
+      clients.push(await StageClient.connect(address, remoteName(index, count, address), remote?.key));
+    for (let index = clients.length; index < count - 1; index++) {
       const address =
         process.platform === "win32"
           ? `\\\\.\\pipe\\${folder.replaceAll(/\W/g, "-")}-${index}`
@@ -39,14 +49,19 @@ export async function openStages(load: Omit<StageLoad, "stage">, count: number):
     dispose();
     throw error;
   }
+  const digest = remote && { artifactDigest: remote.artifactDigest };
   const loaded = Promise.all(
     clients.map((client, index) =>
-      client.ask({ kind: "load", load: { ...load, stage: { index, count } } }, "loaded"),
+      client.ask({ kind: "load", load: { ...load, stage: { index, count }, ...digest } }, "loaded"),
     ),
   ).then((answers) => answers.reduce((sum, { reply }) => sum + reply.weightBytes, 0));
   // Awaited by whoever loads the last stage.
   loaded.catch(() => undefined);
   return { clients, processIds: children.flatMap(({ pid = 0 }) => pid), loaded, [Symbol.dispose]: dispose };
+}
+
+function remoteName(index: number, count: number, address: StageAddress): string {
+  return `stage ${index} of ${count}${typeof address === "string" ? "" : ` at ${address.host}:${address.port}`}`;
 }
 
 function startStage(address: string, index: number): Promise<ChildProcess> {

@@ -1,7 +1,11 @@
 import { connect, type Socket } from "node:net";
 import { type ErrorCode, errorCodes, OctavoError } from "@octavo/protocol/errors";
+import { showKey } from "./handshake.js";
 import { encodeFrame, type Frame, FrameReader } from "./frames.js";
 import type { StageReply, StageRequest } from "./messages.js";
+
+/** A socket of this host, or a port of another. */
+export type StageAddress = string | { readonly host: string; readonly port: number };
 
 interface Waiting {
   readonly resolve: (frame: Frame) => void;
@@ -33,14 +37,21 @@ export class StageClient implements Disposable {
     socket.on("close", () => this.#fail("its process ended or its connection broke"));
   }
 
-  static async connect(address: string, name: string): Promise<StageClient> {
-    const socket = connect({ path: address });
+  /** `key`: see `showKey`. */
+  static async connect(address: StageAddress, name: string, key?: Buffer): Promise<StageClient> {
+    const socket = connect(typeof address === "string" ? { path: address } : { ...address, noDelay: true });
     await new Promise<void>((resolve, reject) => {
       socket.once("connect", resolve);
       socket.once("error", (cause) =>
         reject(new OctavoError("engine_failed", `No connection to ${name}: ${cause.message}.`, { cause })),
       );
     });
+    if (key !== undefined)
+      await showKey(socket, key).catch((cause: unknown) => {
+        socket.destroy();
+        const { message } = OctavoError.from(cause);
+        throw new OctavoError("engine_failed", `No connection to ${name}: ${message}.`, { cause });
+      });
     return new StageClient(socket, name);
   }
 

@@ -2,6 +2,6 @@
 import { createStageServer } from "./stage-server.js";
 
 const [, , socket] = process.argv;
-const server = createStageServer(() => process.exit(0));
+const server = createStageServer({ onClose: () => process.exit(0) });
 server.listen(socket, () => process.send?.("listening"));
 process.on("disconnect", () => process.exit(0));

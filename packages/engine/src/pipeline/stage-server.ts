@@ -4,6 +4,8 @@ import { openCpuBackend } from "../model/open-cpu-backend.js";
 import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
 import { OctavoError } from "@octavo/protocol/errors";
 import { type LoadedModel, loadModel } from "../model/load-model.js";
+import { artifactDigest } from "@octavo/artifacts/checkpoint/artifact-digest";
+import { admitByKey } from "./handshake.js";
 import { encodeFrame, type Frame, FrameReader } from "./frames.js";
 import { type StageLoad, type StageReply, type StageRequest, unpackPlan } from "./messages.js";
 import { ownCache } from "./own-cache.js";
@@ -57,6 +59,10 @@ class Stage {
       );
     }
     const checkpoint = await openCheckpoint(load.path, { name, quantization });
+    if (load.artifactDigest !== undefined && (await artifactDigest(checkpoint)) !== load.artifactDigest)
+      throw new OctavoError("invalid_option", `The model at ${load.path} is another one than the server's.`, {
+        param: "pipeline_stage_addresses",
+      });
     const { stage, maxTokens, maxModelLen, dtype, inPlace } = load;
     this.#loaded = await loadModel(backend, checkpoint, { stage, maxTokens, maxModelLen, dtype, inPlace });
     return this.#loaded.weightBytes;
@@ -73,25 +79,49 @@ class Stage {
   }
 }
 
+export interface StageServerOptions {
+  /** A connection has ended. */
+  readonly onClose?: () => void;
+  /** Only who has it is served. */
+  readonly key?: Buffer | undefined;
+  /** Called with the address of who has not. */
+  readonly onRefused?: ((address: string) => void) | undefined;
+}
+
 /** Serves stages, one to a connection; with the connection goes what it loaded. */
-export function createStageServer(onClose: () => void = () => undefined): Server {
+export function createStageServer({ onClose, key, onRefused }: StageServerOptions = {}): Server {
   return createServer({ noDelay: true }, (socket) => {
-    const stage = new Stage();
-    const reader = new FrameReader();
-    let turn = Promise.resolve();
-    socket.on("data", (chunk: Buffer) => {
-      try {
-        for (const frame of reader.push(chunk)) turn = turn.then(() => reply(socket, stage, frame));
-      } catch {
-        socket.destroy();
-      }
-    });
+    if (key === undefined) {
+      serve(socket, onClose);
+      return;
+    }
     socket.on("error", () => socket.destroy());
-    socket.on("close", () => {
-      void turn.finally(() => {
-        stage.dispose();
-        onClose();
-      });
+    admitByKey(socket, key).then(
+      () => serve(socket, onClose),
+      () => {
+        onRefused?.(socket.remoteAddress ?? "");
+        socket.destroy();
+      },
+    );
+  });
+}
+
+function serve(socket: Socket, onClose: () => void = () => undefined): void {
+  const stage = new Stage();
+  const reader = new FrameReader();
+  let turn = Promise.resolve();
+  socket.on("data", (chunk: Buffer) => {
+    try {
+      for (const frame of reader.push(chunk)) turn = turn.then(() => reply(socket, stage, frame));
+    } catch {
+      socket.destroy();
+    }
+  });
+  socket.on("error", () => socket.destroy());
+  socket.on("close", () => {
+    void turn.finally(() => {
+      stage.dispose();
+      onClose();
     });
   });
 }

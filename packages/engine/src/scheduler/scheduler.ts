@@ -1,5 +1,6 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import type { BlockPool } from "../kv-cache/block-pool.js";
+import type { HotPrefix } from "../kv-cache/prefix-heat.js";
 import { PrefixCache, type PrefixChain } from "../kv-cache/prefix-cache.js";
 import { adapterNames, countByTenant, type TenantCount } from "./census.js";
 import { createSchedulingPolicy } from "./policies/create-scheduling-policy.js";
@@ -142,6 +143,15 @@ export class Scheduler {
       this.#pool.evictCached();
       this.#states?.pool.evictCached();
     } else this.#prefixCache?.evict(prefix, prefix.tokens.length);
+  }
+
+  /** Prefixes that requests found in the cache, the hottest first, as many as `maxTokens` hold. */
+  hotPrefixes(maxTokens: number): readonly HotPrefix[] {
+    return this.#prefixCache?.heat.hottest(maxTokens) ?? [];
+  }
+
+  forgetHotPrefixes(): void {
+    this.#prefixCache?.heat.clear();
   }
 
   /** Takes what a sequence computed out of the prefix cache, because it may be wrong. */

@@ -188,6 +188,13 @@ export class StepBudget implements StepPlanner {
       sequence.cachedTokens = Math.min(sequence.numComputed, sequence.numPromptTokens);
       sequence.evictedPrefixTokens =
         this.#prefixCache?.countEvicted(sequence.prefix, sequence.numComputed, maxTokens) ?? 0;
+      const { adapter, account, cacheSalt } = sequence.group;
+      // another replica knows adapters by other ids
+      if (adapter === undefined)
+        this.#prefixCache?.noteFound(sequence.prefix, sequence.cachedTokens, {
+          cacheScope: account?.cacheScope,
+          cacheSalt,
+        });
       this.#admitted.push(sequence);
     }
     return "admitted";

@@ -24,7 +24,7 @@ function draftModel(
   const drafter = new ModelDrafter({
     backend,
     program,
-    kv: { numLayers: 1, numKvHeads: 1, headDim: 8, dtype: "f32" },
+    kv: { layers: [{ numKvHeads: 1, headDim: 8 }], dtype: "f32" },
     numBlocks: 64,
     blockSize: 4,
     vocabSize,

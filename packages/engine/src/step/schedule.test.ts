@@ -24,7 +24,7 @@ function fakeModel(numAdapters: number, hasState = false): () => ModelUnderTest 
         vocabSize,
         hiddenSize: 8,
         eosTokenIds: [eosToken],
-        kv: { numLayers: 1, numKvHeads: 1, headDim: 8, dtype: "f32" },
+        kv: { layers: [{ numKvHeads: 1, headDim: 8 }], dtype: "f32" },
         maxModelLen: 64,
         ...(hasState && { stateWidths: () => [1] }),
       },

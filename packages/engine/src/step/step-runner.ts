@@ -51,7 +51,7 @@ export class StepRunner {
     if (step.sequences.length === 0) return false;
     // Only a draft model takes time; otherwise the step must not wait for a turn of the event loop.
     const drafting = speculation?.draft(step, this.#requestOf);
-    if (drafting !== undefined) await drafting;
+    if (drafting !== undefined) await drafting.catch(unlessLost);
     scheduler.reserveSnapshots(step.sequences);
     const plan = this.#plans.build(step.sequences, this.#requestOf);
     const draftTokens = plan.numTokens - step.prefillTokens - step.decodeTokens;
@@ -66,7 +66,7 @@ export class StepRunner {
       result = await pending;
     } catch (thrown) {
       await turn;
-      this.#recover(step, startMs, thrown);
+      await this.#recover(step, startMs, thrown);
       return false;
     }
     // Timers and sockets get a turn even if the backend answers at once.
@@ -199,8 +199,9 @@ export class StepRunner {
   }
 
   /** Discards a failed step and retries its requests one by one; throws if the backend fails for good. */
-  #recover({ sequences, preempted }: PlannedStep, startMs: number, thrown: unknown): void {
-    const { pool, scheduler, requests, quarantine, observers, evidence } = this.#parts;
+  async #recover({ sequences, preempted }: PlannedStep, startMs: number, thrown: unknown): Promise<void> {
+    const { options, pool, scheduler, requests, quarantine, observers, evidence } = this.#parts;
+    const error = OctavoError.from(thrown);
     evidence.measureStep(0);
     evidence.endStep({
       startMs,
@@ -209,10 +210,12 @@ export class StepRunner {
       blocksEvicted: 0,
       preemptions: preempted.length,
     });
-    observers.notify("onStepFailed", OctavoError.from(thrown));
+    observers.notify("onStepFailed", error);
     const culprit = this.#failures.noteFailure(sequences, this.#requestOf);
-    // A device that is gone is no request's fault.
-    if (this.#failures.isHopeless || OctavoError.from(thrown).code === "engine_failed") throw thrown;
+    const isLost = error.code === "device_lost";
+    // A device that is gone for good is no request's fault.
+    if (this.#failures.isHopeless || error.code === "engine_failed" || (isLost && !options.renewal))
+      throw thrown;
     for (const sequence of sequences) {
       scheduler.forget(sequence);
       sequence.numScheduled = 0;
@@ -222,10 +225,39 @@ export class StepRunner {
       const request = requests.of(sequence);
       if (request.isOver) requests.remove(request, sequence);
     }
-    if (culprit === undefined || culprit.isOver) return;
-    quarantine.add({ promptTokens: culprit.promptTokens, adapter: culprit.adapter });
-    requests.refuse(culprit, "quarantined", quarantined(thrown));
+    if (culprit !== undefined && !culprit.isOver) {
+      quarantine.add({ promptTokens: culprit.promptTokens, adapter: culprit.adapter });
+      requests.refuse(culprit, "quarantined", quarantined(thrown));
+    }
+    if (isLost) await this.#renewDevice(error);
   }
+
+  /** Brings back what a lost device held, but for the KV cache's content, which nothing uses any more. */
+  async #renewDevice({ message }: OctavoError): Promise<void> {
+    const { options, pool, statePool, cache, speculation, requests, observers } = this.#parts;
+    const { renewal, onWarning } = options;
+    if (renewal === undefined) return;
+    const startMs = performance.now();
+    requests.deliver();
+    pool.reset();
+    statePool?.reset();
+    speculation?.vacate(renewal.vacating);
+    renewal.vacating.vacate(cache);
+    const name = await renewal.renew();
+    renewal.vacating.refillCache(cache);
+    speculation?.refill(renewal.vacating);
+    await options.backend.settled?.();
+    const seconds = (performance.now() - startMs) / 1000;
+    observers.notify("onDeviceRenewed", seconds);
+    onWarning?.(
+      `${message} ${name} is back with the weights after ${seconds.toFixed(1)} s; ${requests.size} requests in flight are computed again.`,
+    );
+  }
+}
+
+/** A device that is lost while drafts are made is met again by the step itself. */
+function unlessLost(thrown: unknown): void {
+  if (OctavoError.from(thrown).code !== "device_lost") throw thrown;
 }
 
 function eventLoopTurn(): Promise<void> {

@@ -1,24 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { EvalCase } from "../cases/eval-case.js";
+import { sampleOf } from "../evaluators/testing/sample.js";
 import { type FunctionAnswer, functionTarget } from "../targets/function-target.js";
 import type { Target } from "../targets/target.js";
 import { certify } from "./certify.js";
 
-function caseOf(id: string): EvalCase {
-  return {
-    id,
-    messages: [{ role: "user", content: id }],
-    tools: [],
-    context: undefined,
-    expected: {},
-    parameters: {},
-    tenant: undefined,
-    cluster: undefined,
-    tags: [],
-    metadata: {},
-  };
-}
+const caseOf = (id: string): EvalCase =>
+  sampleOf({ case: { id, messages: [{ role: "user", content: id }] } }).case;
 
 type Body = Readonly<Record<string, unknown>> & {
   readonly cache_salt?: string;

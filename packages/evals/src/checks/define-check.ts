@@ -48,6 +48,7 @@ export interface Check<Name extends string, Settings> extends Omit<CheckParts<Na
 
 const mostMovedCases = 50;
 
+/** A check from its parts: settings with their defaults, how observations are collected, how they are judged. */
 export function defineCheck<const Name extends string, Settings>(
   parts: CheckParts<Name, Settings>,
 ): Check<Name, Settings> {

@@ -25,6 +25,7 @@ export const checkTable = [
 
 export type CheckName = (typeof checkTable)[number]["name"];
 
+/** Names of the serving checks. */
 export const checkNames: readonly CheckName[] = checkTable.map(({ name }) => name);
 
 /** @throws OctavoError `invalid_option` where there is no such check */

@@ -1,4 +1,5 @@
 import { createReadStream } from "node:fs";
+import { systemProblem } from "@octavo/protocol";
 import { invalidFile } from "./place.js";
 
 /** Reads of a file come in pieces of this size; they are what a streamed dataset has in memory. */
@@ -11,6 +12,7 @@ export interface ByteSource {
   bytes(): AsyncIterable<Uint8Array>;
 }
 
+/** The bytes of a file, for readers that go over them more than once. */
 export function fileSource(path: string): ByteSource {
   return { path, bytes: () => readFile(path) };
 }
@@ -20,15 +22,6 @@ async function* readFile(path: string): AsyncGenerator<Uint8Array> {
   try {
     for await (const piece of stream) yield piece as Buffer;
   } catch (error) {
-    throw invalidFile(path, `cannot be read: ${readProblem(error)}`, error);
+    throw invalidFile(path, `cannot be read: ${systemProblem(error)}`, error);
   }
-}
-
-/** Why a file could not be read, in words. */
-export function readProblem(error: unknown): string {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
-  if (code === "ENOENT") return "there is no such file";
-  if (code === "EISDIR") return "it is a folder; name a file in it";
-  if (code === "EACCES") return "permission was denied";
-  return error instanceof Error ? error.message : String(error);
 }

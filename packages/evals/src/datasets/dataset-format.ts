@@ -1,7 +1,7 @@
 import { open, stat } from "node:fs/promises";
 import { extname } from "node:path";
-import { isRecord } from "@octavo/protocol";
-import { fileSource, readProblem } from "./byte-source.js";
+import { isRecord, systemProblem } from "@octavo/protocol";
+import { fileSource } from "./byte-source.js";
 import { isSpanValue } from "../spans/span-record.js";
 import { hleColumns } from "./formats/hle.js";
 import { longBenchFields } from "./formats/longbench-v2.js";
@@ -11,6 +11,7 @@ import { readJsonLines } from "./jsonl.js";
 import { ParquetFile } from "./parquet-file.js";
 import { invalidFile } from "./place.js";
 
+/** Formats of datasets that `openDataset` reads; without a name it tells by the content. */
 export const datasetFormats = [
   "jsonl",
   "json",
@@ -70,7 +71,7 @@ async function readStart(path: string): Promise<Buffer> {
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(sniffedBytes), 0, sniffedBytes, 0);
     return buffer.subarray(0, bytesRead);
   } catch (error) {
-    throw invalidFile(path, `cannot be read: ${readProblem(error)}`, error);
+    throw invalidFile(path, `cannot be read: ${systemProblem(error)}`, error);
   }
 }
 

@@ -9,8 +9,7 @@ import {
   parquetSchema,
   snappyUncompress,
 } from "hyparquet";
-import { OctavoError } from "@octavo/protocol";
-import { readProblem } from "./byte-source.js";
+import { OctavoError, systemProblem } from "@octavo/protocol";
 import type { FieldRecord } from "./fields.js";
 import { invalidFile, invalidRecord } from "./place.js";
 
@@ -40,7 +39,7 @@ export class ParquetFile {
     try {
       handle = await open(path);
     } catch (error) {
-      throw invalidFile(path, `cannot be read: ${readProblem(error)}`, error);
+      throw invalidFile(path, `cannot be read: ${systemProblem(error)}`, error);
     }
     try {
       const { size } = await handle.stat();

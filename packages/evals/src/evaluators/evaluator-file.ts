@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { isRecord, OctavoError } from "@octavo/protocol";
+import { isRecord, OctavoError, systemProblem } from "@octavo/protocol";
 import { YamlSource } from "@octavo/protocol/yaml";
 import type { EvaluatorSpec } from "./evaluator.js";
 
@@ -17,13 +17,9 @@ export function readEvaluatorFile(path: string): EvaluatorSpec {
   try {
     text = readFileSync(path, "utf8");
   } catch (cause) {
-    throw new OctavoError(
-      "invalid_option",
-      `the evaluator ${path} cannot be read: ${OctavoError.from(cause).message}`,
-      {
-        cause,
-      },
-    );
+    throw new OctavoError("invalid_option", `the evaluator ${path} cannot be read: ${systemProblem(cause)}`, {
+      cause,
+    });
   }
   const source = new YamlSource(path, text);
   const { value } = source;

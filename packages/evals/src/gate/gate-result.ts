@@ -1,5 +1,6 @@
 import type { Verdict } from "../checks/check.js";
 
+/** The five things that eval.yaml sets expectations for. */
 export const healthDimensions = ["latency", "throughput", "error_rate", "cost", "quality"] as const;
 export type HealthDimension = (typeof healthDimensions)[number];
 

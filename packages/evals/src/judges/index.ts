@@ -17,7 +17,12 @@ export {
 } from "./calibrate-evaluator.js";
 export { cascadeReport, type CascadeReport } from "./cascade.js";
 export { customLlmJudge, type CustomJudgeOptions } from "./custom-judge.js";
-export { ClassifierModel, type DistilledClassifier, packFloats } from "./distilled/classifier.js";
+export {
+  ClassifierModel,
+  type DistilledClassifier,
+  featureCount,
+  packFloats,
+} from "./distilled/classifier.js";
 export { embedderOf, sampleEmbedding } from "./distilled/distilled-judge.js";
 export { judgedEvaluators } from "./judged-evaluators.js";
 export { OpenAiJudge, type OpenAiJudgeSettings, openAiJudge } from "./openai-judge.js";

@@ -92,6 +92,7 @@ export async function runEvaluation(
   const measurements = new Measurements(plan.prices);
   const kept = new KeptCases(plan.maxReportedCases);
   const judging = new JudgingTally();
+  const lost = new Map<string, { readonly message: string }>();
   const checks: CheckResult[] = [];
   const calibrations: ReportCalibration[] = [];
   const warnings = [...plan.warnings];
@@ -108,6 +109,8 @@ export async function runEvaluation(
         measurements.add(row);
         kept.add(row);
         judging.add(row);
+        for (const [name, { answer }] of Object.entries(row.answers))
+          if (answer.failure !== undefined && !lost.has(name)) lost.set(name, answer.failure);
         options.onRow?.(row);
       },
       checks,
@@ -134,8 +137,11 @@ export async function runEvaluation(
   }
   for (const name of targets) {
     const numFailed = measurements.failures(name).filter((value) => value === 1).length;
+    const first = lost.get(name)?.message;
     if (numFailed > 0)
-      warnings.push(`${numFailed} answers of ${name} never came: in pass rates they count as not passed`);
+      warnings.push(
+        `${numFailed} of ${kept.numSeen} answers of ${name} never came: in pass rates they count as not passed${first === undefined ? "" : `; the first: ${first}`}`,
+      );
   }
   warnings.push(...judging.warnings());
   for (const { skipped, name } of plan.datasets)

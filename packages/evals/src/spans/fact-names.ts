@@ -58,6 +58,9 @@ export const factNames = {
   slowGapCause: ["octavo.slowest_gap.cause", "slowest_gap_cause"],
   slowGapMs: [{ seconds: "octavo.slowest_gap.duration" }],
   slowGapUsualMs: [{ seconds: "octavo.slowest_gap.usual" }],
+  route: ["octavo.gateway.route"],
+  failedTarget: ["octavo.gateway.failed_target"],
+  failedOutcome: ["octavo.gateway.failed_outcome"],
   slowGapCulprit: ["octavo.slowest_gap.culprit", "slowest_gap_culprit"],
 } as const satisfies Readonly<Record<string, FactNames>>;
 

@@ -228,7 +228,7 @@ test("files are lines or one value, and say which line is wrong", async () => {
       thrown instanceof OctavoError && thrown.code === "dataset_invalid" && thrown.message.includes(part);
     await assert.rejects(read("d.jsonl", `${line}\n{"start_ms": 1`), invalid("line 2"));
     await assert.rejects(read("e.parquet", "PAR1"), invalid("Parquet"));
-    await assert.rejects(all(join(folder, "none")), invalid("cannot read"));
+    await assert.rejects(all(join(folder, "none")), invalid("cannot be read"));
   } finally {
     await rm(folder, { recursive: true });
   }

@@ -52,6 +52,7 @@ export function isCall({ facts }: SpanRecord): boolean {
   );
 }
 
+/** What a check looks at of a recorded span, under the condition that it was recorded in. */
 export function observationOf(span: SpanRecord, condition: string): Observation {
   const { facts } = span;
   const number = (fact: Fact) => numberOf(facts, factNames[fact]);

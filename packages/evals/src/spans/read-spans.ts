@@ -1,6 +1,6 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { OctavoError, parseJson } from "@octavo/protocol";
+import { OctavoError, systemProblem, parseJson } from "@octavo/protocol";
 import { fileSource } from "../datasets/byte-source.js";
 import { readLines } from "../datasets/lines.js";
 import { readParquetRows } from "../datasets/parquet.js";
@@ -24,7 +24,10 @@ export async function* readSpans(path: string, reading: SpanReading): AsyncGener
  */
 export async function* readSpanValues(path: string): AsyncGenerator {
   const found = await stat(path).catch((cause: unknown) => {
-    throw new OctavoError("dataset_invalid", `cannot read the spans in ${path}`, { param: path, cause });
+    throw new OctavoError("dataset_invalid", `the spans in ${path} cannot be read: ${systemProblem(cause)}`, {
+      param: path,
+      cause,
+    });
   });
   if (!found.isDirectory()) {
     yield* valuesOfFile(path, found.size);

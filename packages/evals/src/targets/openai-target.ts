@@ -214,6 +214,7 @@ function isKept(headerName: string): boolean {
   return headerName.startsWith("x-") || headerName === "traceresponse";
 }
 
+/** A server to evaluate, any that speaks OpenAI's chat completions. */
 export function openAiTarget(settings: OpenAiTargetSettings): OpenAiTarget {
   return new OpenAiTarget(settings);
 }

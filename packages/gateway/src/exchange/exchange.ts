@@ -23,6 +23,7 @@ export interface GatewayCaller {
   readonly tags: readonly string[];
 }
 
+/** Who calls where no keys are configured. */
 export const anonymousCaller: GatewayCaller = {
   keyId: undefined,
   tenant: undefined,

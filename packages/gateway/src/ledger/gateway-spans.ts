@@ -23,6 +23,7 @@ export class GatewaySpans {
   record({ ledger, trace, operation }: LiveExchange, parentSpanId: string | undefined): void {
     if (this.#exporter === undefined || !trace.isSampled) return;
     const { usage, winner } = ledger;
+    const failed = ledger.attempts.find(({ outcome }) => !["ok", "cancelled", "pending"].includes(outcome));
     const span: LlmSpan = {
       identity: identityOf(trace, parentSpanId),
       side: "server",
@@ -62,6 +63,10 @@ export class GatewaySpans {
           "octavo.gateway.strategy": ledger.strategy ?? "none",
           "octavo.gateway.target": winner?.target ?? "none",
           "octavo.gateway.attempts": ledger.attempts.length,
+          ...(failed !== undefined && {
+            "octavo.gateway.failed_target": failed.target,
+            "octavo.gateway.failed_outcome": failed.outcome,
+          }),
           "octavo.gateway.cost_usd": ledger.costUsd,
           "octavo.gateway.cache": ledger.cache,
         },

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError, systemProblem } from "@octavo/protocol";
 import { loadGatewayConfig } from "../config/load-config.js";
 import type { GatewayConfig } from "../config/schema.js";
 import { AdminListener } from "../http/admin-listener.js";
@@ -35,7 +35,7 @@ export async function readGatewayFile(
   try {
     text = await readFile(path, "utf8");
   } catch (cause) {
-    throw new OctavoError("artifact_not_found", `${path}: ${(cause as Error).message}`, {
+    throw new OctavoError("artifact_not_found", `${path}: ${systemProblem(cause)}`, {
       param: "config",
       cause,
     });

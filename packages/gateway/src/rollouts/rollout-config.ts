@@ -38,6 +38,7 @@ const gateSchema = z.strictObject({
   text: z.string().min(1).optional(),
 });
 
+/** A rollout as gateway.yaml has it: a primary, a canary, its steps and what rolls it back. */
 export const rolloutSchema = z
   .strictObject({
     name: z.string().regex(/^[\w.-]{1,64}$/, "expected letters, digits, dots, dashes and underscores"),
@@ -114,4 +115,3 @@ export const rolloutSchema = z
   });
 
 export type RolloutConfig = z.output<typeof rolloutSchema>;
-export type RolloutStageConfig = RolloutConfig["stages"][number];

@@ -18,9 +18,12 @@ const computeStage = 4;
 /** What the tests count. */
 export interface GpuCounters {
   submits: number;
+  pipelines: number;
   dispatches: number;
   uploadedBytes: number;
   readBytes: number;
+  /** Rows of logits read because the most likely tokens did not decide what was sampled. */
+  wholeRows: number;
   encodeMs: number;
 }
 
@@ -48,12 +51,23 @@ export class Gpu implements Disposable {
   readonly matrixShapes: readonly MatrixShape[];
   /** What multiplies f16 matrices, where that was asked for and the device has it. */
   readonly matrixUnit: MatrixUnit | undefined;
-  readonly counters: GpuCounters = { submits: 0, dispatches: 0, uploadedBytes: 0, readBytes: 0, encodeMs: 0 };
+  readonly counters: GpuCounters = {
+    submits: 0,
+    pipelines: 0,
+    dispatches: 0,
+    uploadedBytes: 0,
+    readBytes: 0,
+    wholeRows: 0,
+    encodeMs: 0,
+  };
   /** Bound where a kernel has no use for a binding. */
   readonly nothing: GPUBuffer;
   readonly #kernels = new Map<string, Kernel>();
   readonly #layouts = new Map<string, GPUBindGroupLayout>();
   readonly #staging: GPUBuffer[] = [];
+  /** Bytes of all buffers made so far, and of the last one. */
+  #madeBytes = 0;
+  #lastBytes = 0;
   #failure: OctavoError | undefined;
   #isClosed = false;
 
@@ -78,11 +92,13 @@ export class Gpu implements Disposable {
     this.matrixUnit = matrixUnits && hasHalf ? matrixUnitOf(this.matrixShapes, this.subgroups) : undefined;
     this.nothing = this.buffer(16, "nothing");
     device.addEventListener("uncapturederror", ({ error }) => {
-      this.#failure ??= deviceError(error);
+      this.#failure ??= isMemoryError(error)
+        ? this.#outOfMemory("the KV cache or activations", this.#madeBytes - this.#lastBytes, error.message)
+        : new OctavoError("internal_error", `The GPU refused a command: ${error.message}`);
     });
     void device.lost.then(({ reason, message }) => {
       if (this.#isClosed) return;
-      this.#failure = new OctavoError("engine_failed", `The GPU was lost (${reason}): ${message}`);
+      this.#failure = new OctavoError("device_lost", `The GPU was lost (${reason}): ${message}`);
     });
   }
 
@@ -101,17 +117,41 @@ export class Gpu implements Disposable {
   kernel(shader: Shader): Kernel {
     let kernel = this.#kernels.get(shader.key);
     if (kernel === undefined) {
-      const layout = this.layout(shader.bindings);
-      const module = this.device.createShaderModule({ code: shader.code(), label: shader.key });
-      const pipeline = this.device.createComputePipeline({
-        label: shader.key,
-        layout: this.device.createPipelineLayout({ bindGroupLayouts: [layout] }),
-        compute: { module, entryPoint: "main" },
-      });
-      kernel = { pipeline, layout };
+      const { layout, descriptor } = this.#pipeline(shader);
+      kernel = { pipeline: this.device.createComputePipeline(descriptor), layout };
       this.#kernels.set(shader.key, kernel);
     }
     return kernel;
+  }
+
+  /** Compiles a kernel beside the event loop, unless it is there. Rejects with `internal_error` where the driver refuses it. */
+  async compile(shader: Shader): Promise<void> {
+    if (this.#kernels.has(shader.key)) return;
+    const { layout, descriptor } = this.#pipeline(shader);
+    try {
+      this.#kernels.set(shader.key, {
+        pipeline: await this.device.createComputePipelineAsync(descriptor),
+        layout,
+      });
+    } catch (cause) {
+      this.check();
+      const { message } = OctavoError.from(cause);
+      throw new OctavoError("internal_error", `The GPU's driver did not compile ${shader.key}: ${message}`, {
+        cause,
+      });
+    }
+  }
+
+  #pipeline(shader: Shader): { layout: GPUBindGroupLayout; descriptor: GPUComputePipelineDescriptor } {
+    this.counters.pipelines += 1;
+    const layout = this.layout(shader.bindings);
+    const module = this.device.createShaderModule({ code: shader.code(), label: shader.key });
+    const descriptor = {
+      label: shader.key,
+      layout: this.device.createPipelineLayout({ bindGroupLayouts: [layout] }),
+      compute: { module, entryPoint: "main" },
+    };
+    return { layout, descriptor };
   }
 
   /** Layout of a kernel's bind group; kernels whose bindings are alike share one. */
@@ -156,11 +196,14 @@ export class Gpu implements Disposable {
         `${label} takes ${formatBinaryBytes(size)}, but this GPU binds at most ${formatBinaryBytes(this.mostBytes)} at a time.`,
       );
     }
+    this.#madeBytes += size;
+    this.#lastBytes = size;
     return this.device.createBuffer({ size, label, usage: usage.storage | usage.copySrc | usage.copyDst });
   }
 
   /** Makes buffers, and rejects with `out_of_memory` where the GPU has no memory for them. */
   async allocate<T>(label: string, make: () => T): Promise<T> {
+    const before = this.#madeBytes;
     this.device.pushErrorScope("out-of-memory");
     let made: T | OctavoError;
     try {
@@ -170,14 +213,19 @@ export class Gpu implements Disposable {
     }
     const failed = await this.device.popErrorScope();
     if (made instanceof OctavoError) throw made;
-    if (failed !== null) {
-      throw new OctavoError(
-        "out_of_memory",
-        `The GPU has no memory left for ${label}: ${failed.message} Take a smaller model or quantisation, or give the KV cache less with --kv-cache-memory.`,
-      );
-    }
+    if (failed !== null) throw this.#outOfMemory(label, before, failed.message);
     this.check();
     return made;
+  }
+
+  /** WebGPU says no more than that it failed; what had fitted before is the best that is known of the GPU's memory. */
+  #outOfMemory(what: string, fittedBytes: number, message: string): OctavoError {
+    return new OctavoError(
+      "out_of_memory",
+      `The GPU has no memory left for ${what}, after ${formatBinaryBytes(fittedBytes)} that fitted: ${message} ` +
+        "Weights, KV cache and activations must stay within about as much: take a smaller model or quantisation, give the KV cache less " +
+        "with --kv-cache-memory, or end other processes that use this GPU.",
+    );
   }
 
   uniform(words: Uint32Array): GPUBuffer {
@@ -208,7 +256,7 @@ export class Gpu implements Disposable {
       await staging.mapAsync(mapModeRead, 0, Math.ceil(bytes / 8) * 8);
     } catch (error) {
       this.check();
-      throw new OctavoError("engine_failed", "The GPU did not finish the step.", { cause: error });
+      throw new OctavoError("device_lost", "The GPU was lost in a step.", { cause: error });
     }
     const copy = staging.getMappedRange(0, Math.ceil(bytes / 8) * 8).slice(0, bytes);
     staging.unmap();
@@ -236,10 +284,6 @@ export const wantedFeatures: readonly GPUFeatureName[] = [
 ];
 const shownFeatures: ReadonlySet<string> = new Set(wantedFeatures);
 
-function deviceError(error: GPUError): OctavoError {
-  const isMemory = error.constructor.name === "GPUOutOfMemoryError";
-  return new OctavoError(
-    isMemory ? "out_of_memory" : "internal_error",
-    isMemory ? `The GPU has no memory left: ${error.message}` : `The GPU refused a command: ${error.message}`,
-  );
+function isMemoryError(error: GPUError): boolean {
+  return error.constructor.name === "GPUOutOfMemoryError";
 }

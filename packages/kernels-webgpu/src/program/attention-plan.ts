@@ -91,7 +91,7 @@ function planStore(op: FusedAttention, arena: Arena, memory: AttentionMemory): D
   const { headDim, numKvHeads, heads } = op;
   const { dtype, keys, values, nothing, vector, ropeTable } = memory;
   const { qNorm, kNorm, rope } = heads ?? {};
-  const [q, k, v] = [arena.of(op.q), arena.of(op.k), arena.of(op.v)];
+  const [q, k, v] = [arena.of(op.q), arena.of(op.k), arena.of(op.v ?? op.k)];
   const numHeads = heads === undefined ? 0 : op.numHeads;
   const shader: Shader = kvStoreShader(dtype, headDim);
   return {

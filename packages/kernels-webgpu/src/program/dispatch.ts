@@ -9,6 +9,23 @@ export interface StepCounts {
   readonly tiles: number;
   /** Segments of the longest context. */
   readonly segments: number;
+  /** Rows whose most likely tokens are wanted. */
+  readonly candidates: number;
+}
+
+/** Steps of every size at which dispatches choose another kernel: few rows, many, one segment of context, several. */
+export function stepsOfAllSizes(maxTokens: number): StepCounts[] {
+  const sizes = new Set(Array.from({ length: 7 }, (_, power) => Math.min(2 ** power, maxTokens)));
+  return [...sizes, maxTokens].flatMap((rows) =>
+    [1, 2, 8].map((segments) => ({
+      tokens: rows,
+      outputs: rows,
+      sequences: rows,
+      tiles: rows,
+      segments,
+      candidates: 1,
+    })),
+  );
 }
 
 export type Phase = "tokens" | "outputs";

@@ -3,12 +3,13 @@ import type { Op, RopeSpec, StepPlan } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { Gpu } from "../device/gpu.js";
 import type { CacheStorage, Memory } from "../handles.js";
+import { candidatesShader, candidateWords } from "../wgsl/candidates.js";
 import { headShader, resultWords } from "../wgsl/head.js";
-import { encodeParams, mostRopes } from "../wgsl/shader.js";
+import { encodeParams, mostRopes, type Shader } from "../wgsl/shader.js";
 import type { AdapterBody } from "./adapter.js";
 import { Arena } from "./arena.js";
 import { partFloats, rowsPerTile } from "./attention-plan.js";
-import type { BoundDispatch, DispatchPlan, StepCounts } from "./dispatch.js";
+import { type BoundDispatch, type DispatchPlan, type StepCounts, stepsOfAllSizes } from "./dispatch.js";
 import { type LowerContext, Lowering } from "./lower.js";
 import type { LoweredOp } from "./lowered-op.js";
 import { planLinear } from "./linear-plan.js";
@@ -16,6 +17,8 @@ import { StepWriter } from "./step-buffer.js";
 
 /** Segments that a decode step of one sequence may take apart: 64 Ki positions of 256. */
 const mostSplitSegments = 256;
+
+const candidateBytes = 4 * candidateWords;
 
 /** A program's dispatches on one cache. */
 interface BoundProgram {
@@ -44,6 +47,8 @@ export interface Readback {
   /** Output rows whose hidden state, or whose logits, are wanted, ascending. */
   readonly hidden: readonly number[];
   readonly logits: readonly number[];
+  /** Output rows whose most likely tokens are wanted; none where a step's logits do not exist at a time. */
+  readonly candidates: readonly number[];
   /** Whether any row needs the head at all. */
   readonly needsHead: boolean;
 }
@@ -58,6 +63,7 @@ export class GpuProgramBody implements Disposable {
   readonly #memories: readonly Memory[];
   readonly #arenaBuffer: GPUBuffer;
   readonly #results: GPUBuffer;
+  readonly #candidates: GPUBuffer;
   readonly #ropes: readonly RopeSpec[];
   readonly #parts: GPUBuffer;
   readonly #partSlots: number;
@@ -93,15 +99,39 @@ export class GpuProgramBody implements Disposable {
     this.#arenaBuffer = gpu.buffer(this.arena.floats * 4, "Activations");
     this.#parts = gpu.buffer(4 * most * this.#partSlots, "Parts of attention");
     this.#results = gpu.buffer(4 * resultWords * spec.maxTokens, "Results");
-    const [first] = attentions;
-    const tileRows = first === undefined ? 1 : rowsPerTile(first.numHeads, first.numKvHeads, first.headDim);
+    const selectable = Math.min(spec.maxTokens, this.arena.logitRows);
+    this.#candidates = gpu.buffer(candidateBytes * selectable, "Most likely tokens");
+    const tiles = attentions.map(({ numHeads, numKvHeads, headDim }) =>
+      rowsPerTile(numHeads, numKvHeads, headDim),
+    );
+    const tileRows = tiles.length === 0 ? 1 : Math.min(...tiles);
     this.#writer = new StepWriter(this.#ropes, tileRows, this.arena.logitRows, spec.maxTokens);
+  }
+
+  /** Compiles every kernel that a step on this cache may launch. */
+  async compile(cache: CacheStorage, onProgress?: (done: number, total: number) => void): Promise<void> {
+    const { ops, head } = this.#boundTo(cache);
+    const shaders = new Map<string, Shader>();
+    for (const counts of stepsOfAllSizes(this.checked.spec.maxTokens))
+      for (const { launch } of [...ops, ...head.flat()]) {
+        const shader = launch(counts)?.shader;
+        if (shader !== undefined) shaders.set(shader.key, shader);
+      }
+    let done = 0;
+    onProgress?.(done, shaders.size);
+    await Promise.all(
+      [...shaders.values()].map(async (shader) => {
+        await this.#gpu.compile(shader);
+        onProgress?.((done += 1), shaders.size);
+      }),
+    );
   }
 
   /** Encodes and submits a step; what it computed is in the staging buffer once that can be read. */
   submit(cache: CacheStorage, plan: StepPlan, adapted: AdaptedRows, readback: Readback): EncodedStep {
     const started = performance.now();
-    const { words, counts } = this.#writer.write(plan, adapted.rows);
+    const { words, counts: written } = this.#writer.write(plan, adapted.rows);
+    const counts: StepCounts = { ...written, candidates: readback.candidates.length };
     if (words.length > this.#stepWords) {
       this.#stepWords = 2 ** Math.ceil(Math.log2(words.length));
       this.#unbind();
@@ -114,7 +144,9 @@ export class GpuProgramBody implements Disposable {
     const vocabBytes = 4 * this.checked.vocabSize;
     const hiddenBytes = 4 * this.checked.hiddenSize;
     const resultBytes = 4 * resultWords * counts.outputs;
-    const bytes = resultBytes + readback.hidden.length * hiddenBytes + readback.logits.length * vocabBytes;
+    const candidatesAt =
+      resultBytes + readback.hidden.length * hiddenBytes + readback.logits.length * vocabBytes;
+    const bytes = candidatesAt + readback.candidates.length * candidateBytes;
     const staging = this.#gpu.takeStaging(bytes);
     let to = resultBytes + readback.hidden.length * hiddenBytes;
     let nextLogits = 0;
@@ -147,10 +179,38 @@ export class GpuProgramBody implements Disposable {
         resultBytes + index * hiddenBytes,
         hiddenBytes,
       );
+    for (const [index, row] of readback.candidates.entries())
+      encoder.copyBufferToBuffer(
+        this.#candidates,
+        row * candidateBytes,
+        staging,
+        candidatesAt + index * candidateBytes,
+        candidateBytes,
+      );
     this.#gpu.device.queue.submit([encoder.finish()]);
     this.#gpu.counters.submits += 1;
     this.#gpu.counters.encodeMs += performance.now() - started;
     return { staging, bytes };
+  }
+
+  /** Copies rows of logits that the last step left; it had no more rows than exist at a time. */
+  submitLogits(rows: readonly number[]): EncodedStep {
+    const { logits } = this.arena;
+    const rowBytes = 4 * this.checked.vocabSize;
+    const staging = this.#gpu.takeStaging(rows.length * rowBytes);
+    const encoder = this.#gpu.device.createCommandEncoder();
+    for (const [index, row] of rows.entries())
+      encoder.copyBufferToBuffer(
+        this.#arenaBuffer,
+        4 * (logits.at + row * logits.stride),
+        staging,
+        index * rowBytes,
+        rowBytes,
+      );
+    this.#gpu.device.queue.submit([encoder.finish()]);
+    this.#gpu.counters.submits += 1;
+    this.#gpu.counters.wholeRows += rows.length;
+    return { staging, bytes: rows.length * rowBytes };
   }
 
   #hiddenPlace = { at: 0, stride: 0 };
@@ -272,7 +332,16 @@ export class GpuProgramBody implements Disposable {
       buffers: [this.#results],
       launch: (counts) => ({ shader: headShader, size: [rows(counts), 1, 1] }),
     };
-    return [...product, finish];
+    if (part > 0) return [...product, finish];
+    const select: DispatchPlan = {
+      op: "candidates",
+      shader: candidatesShader,
+      params: { vocab: head.weight.rows, logits: logits.at, stride: logits.stride },
+      buffers: [this.#candidates],
+      launch: (counts) =>
+        counts.candidates === 0 ? undefined : { shader: candidatesShader, size: [rows(counts), 1, 1] },
+    };
+    return [...product, finish, select];
   }
 
   /** All parameters in one buffer, each at the alignment that bindings need. */
@@ -312,7 +381,7 @@ export class GpuProgramBody implements Disposable {
 
   [Symbol.dispose](): void {
     this.#unbind();
-    for (const buffer of [this.#arenaBuffer, this.#parts, this.#results]) buffer.destroy();
+    for (const buffer of [this.#arenaBuffer, this.#parts, this.#results, this.#candidates]) buffer.destroy();
     for (const memory of this.#memories) memory.release();
   }
 }

@@ -63,6 +63,7 @@ export class Lowering {
       case "rope":
         return [this.#rope(op)];
       case "attention":
+        if (op.v === undefined) throw noLatentAttention();
         return planAttention(op, arena, {
           dtype: cache.spec.dtype,
           blockSize: cache.spec.blockSize,
@@ -104,6 +105,8 @@ export class Lowering {
       case "gated_delta_rule":
       case "state_space":
         return planRecurrence(op, { gpu, arena, cache, vector });
+      case "head_linear":
+        throw noLatentAttention();
       case "exchange":
       case "receive":
       case "send":
@@ -273,4 +276,11 @@ function layerOf(layers: readonly GPUBuffer[], index: number): GPUBuffer {
   const layer = layers[index];
   if (layer === undefined) throw new OctavoError("internal_error", `The KV cache has no layer ${index}.`);
   return layer;
+}
+
+export function noLatentAttention(): OctavoError {
+  return new OctavoError(
+    "artifact_unsupported",
+    "The model has latent attention, which runs on the CPU alone.",
+  );
 }

@@ -5,6 +5,8 @@ import { headerWords, mostRopes, type StepField, stepIndex } from "../wgsl/shade
 import type { StepCounts } from "./dispatch.js";
 import { RopeTable } from "./rope-table.js";
 
+type WrittenCounts = Omit<StepCounts, "candidates">;
+
 /** Writes a step's plan as the words that kernels read. */
 export class StepWriter {
   readonly #ropes: readonly RopeTable[];
@@ -30,14 +32,14 @@ export class StepWriter {
   write(
     plan: StepPlan,
     rowAdapters: Int32Array | undefined,
-  ): { readonly words: Uint32Array; readonly counts: StepCounts } {
+  ): { readonly words: Uint32Array; readonly counts: WrittenCounts } {
     const { numTokens, numSequences, outputs } = plan;
     this.#end = headerWords + mostRopes + this.#headRows;
     this.#reserve(0);
     const tiles = this.#tiles(plan);
     let longest = 0;
     for (let s = 0; s < numSequences; s++) longest = Math.max(longest, plan.contextLengths[s] ?? 0);
-    const counts: StepCounts = {
+    const counts: WrittenCounts = {
       tokens: numTokens,
       outputs: outputs.length,
       sequences: numSequences,

@@ -10,10 +10,25 @@ export interface Sampled {
   readonly error?: RowError;
 }
 
+/** Whether the row's most likely token is taken. */
+export function isGreedy({ temperature }: RowSampling): boolean {
+  return temperature < coldest;
+}
+
+/** Of a token beside the most likely one, whose weight is 1; 0 where min-p cuts it off. */
+export function weightOf(
+  logit: number,
+  largest: number,
+  { temperature, minP }: Pick<RowSampling, "temperature" | "minP">,
+): number {
+  const weight = Math.exp((logit - largest) / temperature);
+  return weight >= Math.min(minP, 1) ? weight : 0;
+}
+
 /** Whether a row's token is simply the most likely one, which the GPU has found. */
 export function isPlainGreedy(sampling: RowSampling, history: TokenHistory | undefined): boolean {
   return (
-    sampling.temperature < coldest &&
+    isGreedy(sampling) &&
     sampling.mask === undefined &&
     (history === undefined || !history.edits(sampling.suppressStops === true))
   );
@@ -38,7 +53,7 @@ export function sampleRow(
     }
   }
   if (best < 0) return { token: -1, error: "no_token_allowed" };
-  const token = sampling.temperature < coldest ? best : draw(logits, largest, sampling);
+  const token = isGreedy(sampling) ? best : draw(logits, largest, sampling);
   history?.append(token);
   return { token };
 }
@@ -51,13 +66,12 @@ function applyMask(logits: Float32Array, mask: Uint32Array): void {
 function draw(
   logits: Float32Array,
   largest: number,
-  { temperature, minP, topK, topP, seed, index }: RowSampling,
+  { topK, topP, seed, index, ...shape }: RowSampling,
 ): number {
   const weights = logits;
   let total = 0;
   for (let id = 0; id < weights.length; id++) {
-    const weight = Math.exp(((logits[id] ?? 0) - largest) / temperature);
-    weights[id] = weight >= Math.min(minP, 1) ? weight : 0;
+    weights[id] = weightOf(logits[id] ?? 0, largest, shape);
     total += weights[id] ?? 0;
   }
   const u = uniform(seed, index);

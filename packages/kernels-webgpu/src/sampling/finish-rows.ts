@@ -2,6 +2,8 @@ import type { OutputRow, RowResult, RowSampling, StepPlan } from "@octavo/kernel
 import { xxhash64 } from "@octavo/kernels/xxhash64";
 import type { Readback } from "../program/gpu-program.js";
 import { resultWords } from "../wgsl/head.js";
+import { candidateWords } from "../wgsl/candidates.js";
+import { isOfCandidates, sampleCandidates } from "./candidates.js";
 import { isPlainGreedy, sampleRow, type Sampled } from "./draw.js";
 import { RowLogprobs } from "./logprobs.js";
 import type { TokenHistory } from "./sampler-state.js";
@@ -18,18 +20,27 @@ export class RowFinisher {
   readonly #drafts: ReadonlyMap<number, number>;
   readonly #histories: readonly (TokenHistory | undefined)[];
   readonly #wantLogits: boolean;
+  /** Tokens that candidates decided. */
+  readonly #decided = new Map<number, number>();
 
-  constructor(plan: StepPlan, historyOf: HistoryOf) {
+  /** `vocabSize` where the GPU can find a step's candidates. */
+  constructor(plan: StepPlan, historyOf: HistoryOf, vocabSize: number | undefined) {
     this.#outputs = plan.outputs;
     this.#wantLogits = plan.wantLogits === true;
     const masks = new Map<number, Uint32Array>();
     const drafts = new Map<number, number>();
     const hidden: number[] = [];
     const logits: number[] = [];
+    const candidates: number[] = [];
     this.#histories = plan.outputs.map((output, row) => {
       if (output.kind === "hidden") hidden.push(row);
       const history = output.kind === "sample" ? historyOf(output.sampling) : undefined;
-      if (needsLogits(output, history, this.#wantLogits)) logits.push(row);
+      if (needsLogits(output, this.#wantLogits)) logits.push(row);
+      else if (output.kind === "sample" && !isPlainGreedy(output.sampling, history))
+        (vocabSize !== undefined && isOfCandidates(output.sampling, history, vocabSize)
+          ? candidates
+          : logits
+        ).push(row);
       if (output.kind !== "sample") return undefined;
       const { mask } = output.sampling;
       if (mask !== undefined) masks.set(row, mask.slice());
@@ -38,11 +49,30 @@ export class RowFinisher {
     });
     this.#masks = masks;
     this.#drafts = drafts;
-    this.readback = { hidden, logits, needsHead: hidden.length < plan.outputs.length };
+    this.readback = { hidden, logits, candidates, needsHead: hidden.length < plan.outputs.length };
   }
 
-  /** Rows' results, of what the step left in its staging buffer. Samples those rows that the GPU has not. */
-  finish(data: ArrayBuffer, vocabSize: number, hiddenSize: number): RowResult[] {
+  /** Samples what candidates decide, and gives the rows whose logits must be read after all. */
+  sampleCandidates(data: ArrayBuffer, vocabSize: number): number[] {
+    const { candidates } = this.readback;
+    const first = (data.byteLength - candidates.length * candidateWords * 4) / 4;
+    return candidates.filter((row, index) => {
+      const output = this.#outputs[row];
+      if (output?.kind !== "sample") return false;
+      const words = new Uint32Array(data, (first + index * candidateWords) * 4, candidateWords);
+      const token = sampleCandidates(words, output.sampling, vocabSize);
+      if (token !== undefined) this.#decided.set(row, token);
+      return token === undefined;
+    });
+  }
+
+  /** Rows' results, of what the step left in its staging buffer and of rows read later. Samples those that nothing has sampled yet. */
+  finish(
+    data: ArrayBuffer,
+    vocabSize: number,
+    hiddenSize: number,
+    later: ReadonlyMap<number, Float32Array>,
+  ): RowResult[] {
     const words = new Uint32Array(data, 0, this.#outputs.length * resultWords);
     const { hidden, logits } = this.readback;
     const hiddenAt = words.byteLength;
@@ -60,7 +90,7 @@ export class RowFinisher {
       const raw =
         logits[nextLogits] === row
           ? new Float32Array(data, logitsAt + nextLogits++ * vocabSize * 4, vocabSize)
-          : undefined;
+          : later.get(row);
       const draft = this.#drafts.get(row);
       if (draft !== undefined && draft !== before) {
         before = -1;
@@ -71,17 +101,17 @@ export class RowFinisher {
         ? { token: -1, error: "non_finite_logits" }
         : output.kind === "score"
           ? { token: output.target }
-          : this.#sample(row, output, raw, words[row * resultWords] ?? 0);
+          : this.#sample(row, output, raw, this.#decided.get(row) ?? words[row * resultWords] ?? 0);
       before = sampled.token;
       return this.#result(output, sampled, raw);
     });
   }
 
-  #sample(row: number, { sampling }: SampleRow, raw: Float32Array | undefined, mostLikely: number): Sampled {
+  #sample(row: number, { sampling }: SampleRow, raw: Float32Array | undefined, found: number): Sampled {
     const history = this.#histories[row];
     if (raw === undefined || isPlainGreedy(sampling, history)) {
-      history?.append(mostLikely);
-      return { token: mostLikely };
+      history?.append(found);
+      return { token: found };
     }
     return sampleRow(raw.slice(), sampling, this.#masks.get(row), history);
   }
@@ -118,10 +148,9 @@ export class RowFinisher {
   }
 }
 
-function needsLogits(output: OutputRow, history: TokenHistory | undefined, wantLogits: boolean): boolean {
+/** Whether a row's logits are asked for, not only its token. */
+function needsLogits(output: OutputRow, wantLogits: boolean): boolean {
   if (output.kind === "hidden") return false;
   if (wantLogits || output.kind === "score" || output.numLogprobs !== undefined) return true;
-  return (
-    output.logprobIds !== undefined || output.wantDigest === true || !isPlainGreedy(output.sampling, history)
-  );
+  return output.logprobIds !== undefined || output.wantDigest === true;
 }

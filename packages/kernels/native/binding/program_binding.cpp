@@ -79,15 +79,23 @@ public:
             return LinearOp{span(op, "in"), span(op, "out"), unwrap<Matrix>(op.Get("weight")),
                             unwrap_or_null<const Vector>(op.Get("bias")), static_cast<int32_t>(integer_or(op, "site", -1))};
         }
+        if (name == "head_linear") {
+            HeadLinearOp read{span(op, "in"), span(op, "out"), {}, integer_or(op, "passed", 0)};
+            const Napi::Array weights = op.Get("weights").As<Napi::Array>();
+            for (uint32_t i = 0; i < weights.Length(); i++) read.weights.push_back(unwrap<Matrix>(weights.Get(i)));
+            return read;
+        }
         if (name == "rope") return RopeOp{span(op, "on"), integer(op, "headDim"), table(op.Get("rope").As<Napi::Object>())};
         if (name == "attention") {
+            AttentionSpec spec{integer(op, "numHeads"), integer(op, "numKvHeads"),        integer(op, "headDim"),
+                               real(op, "scale"),       real_or(op, "softCap", 0.0f), integer_or(op, "slidingWindow", 0)};
+            spec.value_dim = integer_or(op, "valueDim", 0);
             return AttentionOp{span(op, "q"),
                                span(op, "k"),
                                span(op, "v"),
                                span(op, "out"),
                                integer(op, "layer"),
-                               {integer(op, "numHeads"), integer(op, "numKvHeads"), integer(op, "headDim"),
-                                real(op, "scale"), real_or(op, "softCap", 0.0f), integer_or(op, "slidingWindow", 0)},
+                               spec,
                                unwrap_or_null<const Vector>(op.Get("sinks")),
                                integer_or(op, "lookAhead", 0)};
         }
@@ -265,8 +273,13 @@ void reset_rank_group(const Napi::CallbackInfo& info) { unwrap<RankGroup>(info[0
 Napi::Value create_kv_cache(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     const Napi::Object spec = info[0].As<Napi::Object>();
-    const KvShape shape{static_cast<KvDtype>(integer(spec, "dtype")), integer(spec, "numBlocks"),
-                        integer(spec, "blockSize"), integer(spec, "numKvHeads"), integer(spec, "headDim")};
+    const Napi::Array layers = spec.Get("layers").As<Napi::Array>();
+    std::vector<KvShape> shapes;
+    for (uint32_t i = 0; i < layers.Length(); i++) {
+        const Napi::Object layer = layers.Get(i).As<Napi::Object>();
+        shapes.push_back({static_cast<KvDtype>(integer(spec, "dtype")), integer(spec, "numBlocks"), integer(spec, "blockSize"),
+                          integer(layer, "numKvHeads"), integer(layer, "headDim"), !layer.Get("isLatent").IsUndefined()});
+    }
     StateCacheShape states;
     if (const Napi::Value given = spec.Get("states"); !given.IsUndefined()) {
         const Napi::Object source = given.As<Napi::Object>();
@@ -276,7 +289,7 @@ Napi::Value create_kv_cache(const Napi::CallbackInfo& info) {
         for (uint32_t i = 0; i < widths.Length(); i++) states.widths.push_back(widths.Get(i).As<Napi::Number>().Int64Value());
     }
     try {
-        return wrap(env, std::make_shared<KvCache>(shape, integer(spec, "numLayers"), std::move(states)));
+        return wrap(env, std::make_shared<KvCache>(std::move(shapes), std::move(states)));
     } catch (const std::bad_alloc&) {
         throw Failure{"out_of_memory", "not enough memory for a KV cache of this size; lower the number of blocks"}
             .to_error(env);

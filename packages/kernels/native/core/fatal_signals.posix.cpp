@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdint>
-#include <cstring>
 #include <mutex>
 
 namespace octavo {
@@ -13,15 +11,7 @@ namespace octavo {
 namespace {
 
 // Handlers may only look at what needs no lock.
-struct Mapping {
-    std::atomic<uintptr_t> start{0};
-    std::atomic<uintptr_t> end{0};
-    std::atomic<const char*> path{nullptr};
-};
-
-constexpr size_t kMostMappings = 1024;
 constexpr size_t kMostRecords = 8;
-Mapping mappings[kMostMappings];
 std::atomic<int> records[kMostRecords] = {-1, -1, -1, -1, -1, -1, -1, -1};
 
 struct Signal {
@@ -56,14 +46,10 @@ void record(const char* what, const char* name) {
 void end_if_file_lost(const siginfo_t& info) {
     // Only the kernel's own signals say where.
     if (info.si_signo != SIGBUS || info.si_code <= 0) return;
-    const uintptr_t at = reinterpret_cast<uintptr_t>(info.si_addr);
-    for (const Mapping& mapping : mappings) {
-        if (at < mapping.start.load() || at >= mapping.end.load()) continue;
-        const char* path = mapping.path.load();
-        write_line(STDERR_FILENO, "octavo: ", path == nullptr ? "a mapped file" : path,
-                   " was truncated, or its disk failed, while it was in use; the process ends");
-        _exit(kLostFileStatus);
-    }
+    const char* path = watched_file_at(reinterpret_cast<uintptr_t>(info.si_addr));
+    if (path == nullptr) return;
+    write_line(STDERR_FILENO, "octavo: ", path, " was truncated, or its disk failed, while it was in use; the process ends");
+    _exit(kLostFileStatus);
 }
 
 void handle(int number, siginfo_t* info, void* context) {
@@ -101,29 +87,9 @@ void handle_signal(Signal& signal) {
 
 }  // namespace
 
-void watch_mapping(const void* start, size_t bytes, const char* path) {
+void handle_lost_files() {
     const std::lock_guard<std::mutex> lock(changing);
     handle_signal(signals[0]);
-    for (Mapping& mapping : mappings) {
-        if (mapping.start.load() != 0) continue;
-        mapping.path = path;
-        // The end last: until then the range is empty.
-        mapping.end = 0;
-        mapping.start = reinterpret_cast<uintptr_t>(start);
-        mapping.end = reinterpret_cast<uintptr_t>(start) + bytes;
-        return;
-    }
-}
-
-void unwatch_mapping(const void* start) {
-    const std::lock_guard<std::mutex> lock(changing);
-    for (Mapping& mapping : mappings) {
-        if (mapping.start.load() != reinterpret_cast<uintptr_t>(start)) continue;
-        mapping.end = 0;
-        mapping.path = nullptr;
-        mapping.start = 0;
-        return;
-    }
 }
 
 bool record_faults(int descriptor, bool on) {

@@ -35,6 +35,8 @@ constexpr int64_t logit_run = 256;
 /// Layout of one layer, per block and kv head: K `[head_dim][block_size]`, so that scores of neighbouring positions are
 /// neighbouring lanes; V `[block_size][head_dim]`; each followed, in an int8 cache, by `block_size` scales in f32. A table's
 /// `store_kv` and `attend` may agree on another order within a block and head, of as many bytes.
+///
+/// Latent attention keeps one row for both, laid out as V: a position's value is its key.
 struct AttentionContext {
     const uint8_t* k;  // the first head in block 0
     const uint8_t* v;
@@ -49,6 +51,7 @@ struct AttentionContext {
     float soft_cap;  // 0 means none
     int64_t window;  // 0 means the whole context
     int64_t look_ahead;  // positions after its own that a row sees
+    bool is_latent;  // keys are values; `k` is `v`
 };
 
 /// Online softmax of one row: largest score, sum of numerators (0 while the row has seen nothing), and what it sees of
@@ -83,7 +86,7 @@ struct KvRun {
     const float* v;
     int64_t k_stride;
     int64_t v_stride;
-    uint8_t* to_k;  // the block's head
+    uint8_t* to_k;  // the block's head; null where a key is its value
     uint8_t* to_v;
     int64_t offset;  // of the first position in the block
     int64_t count;

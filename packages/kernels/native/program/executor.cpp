@@ -136,6 +136,8 @@ struct Executor::Step {
         if (op.gate) (*this)(GatedActivationOp{op.ungated, op.out, *op.gate});
     }
 
+    void operator()(const HeadLinearOp& op) { executor.heads_.run(op, program.rows(op.in), program.rows(op.out), num_rows); }
+
     void operator()(const RopeOp& op) {
         const Rows on = program.rows(op.on);
         const RopeTable& rope = program.ropes()[static_cast<size_t>(op.table)];
@@ -148,9 +150,10 @@ struct Executor::Step {
     }
 
     void operator()(const AttentionOp& op) {
-        const KvShape& shape = cache.shape();
+        const KvShape& shape = cache.shape(op.layer);
         const KvLayer& layer = cache.layer(op.layer);
-        executor.attention_.store(shape, layer, program.rows(op.k), program.rows(op.v));
+        const Rows keys = program.rows(op.k);
+        executor.attention_.store(shape, layer, keys, shape.is_latent ? keys : program.rows(op.v));
         AttentionSpec spec = op.spec;
         if (op.sinks) spec.sinks = op.sinks->data();
         spec.look_ahead = op.look_ahead;
@@ -315,7 +318,7 @@ struct Executor::Step {
     }
 };
 
-Executor::Executor(ThreadPool& pool) : pool_(pool), attention_(pool), adapters_(pool), states_(pool), experts_(pool), head_(pool) {}
+Executor::Executor(ThreadPool& pool) : pool_(pool), attention_(pool), adapters_(pool), states_(pool), experts_(pool), heads_(pool), head_(pool) {}
 
 void Executor::run(Program& program, const KvCache& cache, const StepPlan& plan, StepResult& result,
                    const std::atomic<bool>& cancelled) {

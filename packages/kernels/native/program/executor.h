@@ -5,6 +5,7 @@
 #include "../matrix/matrix.h"
 #include "adapter.h"
 #include "expert_runner.h"
+#include "head_products.h"
 #include "kv_cache.h"
 #include "output_head.h"
 #include "program.h"
@@ -37,6 +38,7 @@ private:
     AdapterRunner adapters_;
     StateRunner states_;
     ExpertRunner experts_;
+    HeadProducts heads_;
     HeadRunner head_;
     std::vector<float> gathered_;
 };

@@ -12,21 +12,24 @@ namespace octavo {
 /// Paged keys and values of all layers, and slots of recurrent state. Reserved at once, committed page by page as blocks are first written.
 class KvCache {
 public:
-    /// Throws std::bad_alloc.
-    KvCache(const KvShape& shape, int64_t num_layers, StateCacheShape states = {}) : shape_(shape), states_(std::move(states)) {
-        const size_t bytes = shape.layer_bytes();
-        layers_.reserve(static_cast<size_t>(num_layers));
-        for (int64_t i = 0; i < num_layers; i++) {
-            layers_.push_back({AlignedMemory(bytes, Pages::small_first), AlignedMemory(bytes, Pages::small_first)});
+    /// Layers may differ in heads alone. Throws std::bad_alloc.
+    explicit KvCache(std::vector<KvShape> shapes, StateCacheShape states = {}) : shapes_(std::move(shapes)), states_(std::move(states)) {
+        layers_.reserve(shapes_.size());
+        for (const KvShape& shape : shapes_) {
+            const size_t bytes = shape.layer_bytes();
+            layers_.push_back({shape.is_latent ? AlignedMemory() : AlignedMemory(bytes, Pages::small_first),
+                               AlignedMemory(bytes, Pages::small_first)});
         }
     }
+    /// All layers alike.
+    KvCache(const KvShape& shape, size_t num_layers) : KvCache(std::vector<KvShape>(num_layers, shape)) {}
 
-    const KvShape& shape() const { return shape_; }
+    const KvShape& shape(int64_t layer) const { return shapes_[static_cast<size_t>(layer)]; }
     const StateCache& states() const { return states_; }
     const KvLayer& layer(int64_t index) const { return layers_[static_cast<size_t>(index)]; }
 
 private:
-    KvShape shape_;
+    std::vector<KvShape> shapes_;
     StateCache states_;
     std::vector<KvLayer> layers_;
 };

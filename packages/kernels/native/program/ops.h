@@ -86,6 +86,17 @@ struct LinearOp {
     auto reads() const { return std::array{in}; }
     auto writes() const { return std::array{out}; }
 };
+/// A product of each head with a matrix of its own.
+struct HeadLinearOp {
+    BufferSpan in;
+    BufferSpan out;
+    std::vector<std::shared_ptr<const Matrix>> weights;
+    /// Columns of a head's input behind those that its matrix multiplies, which its output starts with.
+    int64_t passed;
+
+    auto reads() const { return std::array{in}; }
+    auto writes() const { return std::array{out}; }
+};
 struct RopeOp {
     BufferSpan on;
     int64_t head_dim;
@@ -97,7 +108,7 @@ struct RopeOp {
 struct AttentionOp {
     BufferSpan q;
     BufferSpan k;
-    BufferSpan v;
+    BufferSpan v;  // buffer < 0 where a key is its value
     BufferSpan out;
     int64_t layer;
     AttentionSpec spec;
@@ -257,7 +268,7 @@ struct GatherOp {
     auto writes() const { return std::array{out}; }
 };
 
-using Op = std::variant<EmbeddingOp, RmsNormOp, LayerNormOp, LinearOp, RopeOp, AttentionOp, GatedActivationOp, ActivationOp, ExpertsOp,
+using Op = std::variant<EmbeddingOp, RmsNormOp, LayerNormOp, LinearOp, HeadLinearOp, RopeOp, AttentionOp, GatedActivationOp, ActivationOp, ExpertsOp,
                         SigmoidGateOp, GateOp, SplitOp, ConvolutionOp, RecurrenceOp, AddOp, ScaleOp, ClampOp, RoundE4m3Op, ExchangeOp,
                         ReceiveOp, SendOp, GatherOp>;
 

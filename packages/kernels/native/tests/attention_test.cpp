@@ -131,7 +131,8 @@ void quantise(Floats& values, int64_t dim) {
     }
 }
 
-void check_against_reference(const Case& c, Sequence sequence, const Floats& out, double tolerance) {
+/// Attention by sums of doubles: all output rows.
+std::vector<double> reference(const Case& c, Sequence sequence) {
     if (c.dtype == KvDtype::int8) {
         quantise(sequence.k, c.spec.head_dim);
         quantise(sequence.v, c.spec.head_dim);
@@ -139,16 +140,19 @@ void check_against_reference(const Case& c, Sequence sequence, const Floats& out
     const AttentionSpec& spec = c.spec;
     const int64_t dim = spec.head_dim;
     const int64_t kv_width = spec.num_kv_heads * dim;
+    std::vector<double> out(sequence.q.size());
     for (int64_t position = 0; position < c.length; ++position) {
         const int64_t first = spec.window > 0 ? std::max<int64_t>(0, position - spec.window + 1) : 0;
         for (int64_t head = 0; head < spec.num_heads; ++head) {
-            const float* q = &sequence.q[static_cast<size_t>((position * spec.num_heads + head) * dim)];
+            const int64_t row = (position * spec.num_heads + head) * dim;
+            const float* q = sequence.q.data() + row;
             const int64_t kv = head / (spec.num_heads / spec.num_kv_heads) * dim;
             std::vector<double> weights;
             double largest = -1e300;
             for (int64_t at = first; at <= position; ++at) {
+                const float* k = sequence.k.data() + at * kv_width + kv;
                 double score = 0;
-                for (int64_t d = 0; d < dim; ++d) score += double{q[d]} * sequence.k[static_cast<size_t>(at * kv_width + kv + d)];
+                for (int64_t d = 0; d < dim; ++d) score += double{q[d]} * k[d];
                 score *= spec.scale;
                 if (spec.soft_cap > 0) score = spec.soft_cap * std::tanh(score / spec.soft_cap);
                 weights.push_back(score);
@@ -156,16 +160,21 @@ void check_against_reference(const Case& c, Sequence sequence, const Floats& out
             }
             double total = 0;
             for (double& weight : weights) total += weight = std::exp(weight - largest);
-            for (int64_t d = 0; d < dim; ++d) {
-                double expected = 0;
-                for (size_t i = 0; i < weights.size(); ++i) {
-                    expected += weights[i] / total * sequence.v[static_cast<size_t>((first + static_cast<int64_t>(i)) * kv_width + kv + d)];
-                }
-                const float actual = out[static_cast<size_t>((position * spec.num_heads + head) * dim + d)];
-                CHECK(std::abs(actual - expected) < tolerance);
+            for (int64_t at = first; at <= position; ++at) {
+                const double weight = weights[static_cast<size_t>(at - first)] / total;
+                const float* v = sequence.v.data() + at * kv_width + kv;
+                for (int64_t d = 0; d < dim; ++d) out[static_cast<size_t>(row + d)] += weight * v[d];
             }
         }
     }
+    return out;
+}
+
+void check_close(const Floats& actual, const std::vector<double>& expected, double tolerance) {
+    CHECK(actual.size() == expected.size());
+    bool close = true;
+    for (size_t i = 0; i < expected.size(); ++i) close = close && std::abs(actual[i] - expected[i]) < tolerance;
+    CHECK(close);
 }
 
 bool same_bits(const Floats& a, const Floats& b) {
@@ -278,14 +287,16 @@ int main() {
     ThreadPool one(1);
     ThreadPool three(3);
     ThreadPool five(5);
-    for (const Target& target : targets()) {
-        set_isa_for_test(target.isa, target.bf16);
-        for (const Case& c : cases) {
-            const Sequence sequence = make_sequence(c, 11);
+    for (const Case& c : cases) {
+        const Sequence sequence = make_sequence(c, 11);
+        const std::vector<double> expected = reference(c, sequence);
+        for (const Target& target : targets()) {
+            set_isa_for_test(target.isa, target.bf16);
             const Floats whole = run(c, sequence, c.length, 1, three);
             const bool rounds = has_avx512_bf16() && (c.dtype == KvDtype::bf16 || c.dtype == KvDtype::int8);
-            check_against_reference(c, sequence, whole, rounds ? 1.5e-2 : 2e-5);
+            check_close(whole, expected, rounds ? 1.5e-2 : 2e-5);
             for (const int64_t chunk : {int64_t{1}, int64_t{13}, int64_t{64}, int64_t{65}}) {
+                if (quick() && (chunk == 13 || chunk == 64)) continue;
                 CHECK(same_bits(whole, run(c, sequence, chunk, static_cast<uint32_t>(chunk), chunk % 2 == 0 ? one : five)));
             }
             Case other_blocks = c;
@@ -293,7 +304,7 @@ int main() {
             CHECK(same_bits(whole, run(other_blocks, sequence, 50, 3, three)));
             check_poison(c, three);
             check_shared_prefix(c, one, three);
-            check_shared_prefix(other_blocks, three, one);
+            if (!quick()) check_shared_prefix(other_blocks, three, one);
         }
     }
     return finish("attention_test");

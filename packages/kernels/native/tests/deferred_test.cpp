@@ -46,9 +46,11 @@ void check_same(const Matrix& later, const Matrix& packed, const std::string& la
     const std::vector<float> x = activations(kMostRows * packed.cols(), 5);
     const std::vector<float> bias = activations(packed.rows(), 6);
     for (const int64_t m : {1, 2, 5, 9, 16, 17, 33, 70}) {
+        if (quick() && (m == 2 || m == 16 || m == 33)) continue;
+        const float* added = m % 2 == 0 ? bias.data() : nullptr;
+        const std::vector<float> expected = product(packed, x, m, added, *pools.front());
         for (ThreadPool* pool : pools) {
-            const float* added = m % 2 == 0 ? bias.data() : nullptr;
-            CHECK_MESSAGE(same_bits(product(later, x, m, added, *pool), product(packed, x, m, added, *pools.front())),
+            CHECK_MESSAGE(same_bits(product(later, x, m, added, *pool), expected),
                           label + ": m=" + std::to_string(m) + " differs on " + std::to_string(pool->size()) + " threads");
         }
         if (!packed.can_gate()) continue;
@@ -97,7 +99,9 @@ void check_types(const Pools& pools) {
     const std::vector<Shape> shapes = {{{64, 64}, 3, 0}, {{37}, 1, 4096 - 37 * 34 % 4096}, {{48, 48}, 2, 7}, {{160, 16, 80}, 1, 2}};
     for (const WeightCase& weight : kWeightCases) {
         if (!can_wait(weight)) continue;
-        for (const Shape& shape : shapes) check_stages(weight, shape, pools);
+        for (size_t i = 0; i < shapes.size(); ++i) {
+            if (!quick() || (i + static_cast<size_t>(&weight - kWeightCases)) % 2 == 0) check_stages(weight, shapes[i], pools);
+        }
         if (weight.type != WeightType::bf16) check_stages(weight, {{5, 20, 40}, 2, 1}, pools);
     }
 }

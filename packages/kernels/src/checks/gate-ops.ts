@@ -33,6 +33,23 @@ export function checkGate(op: Extract<Op, { op: "gate" }>, check: OpChecker): vo
   check.equal("the width of in", width, "the width of on", check.read("on", op.on).width);
 }
 
+export function checkHeadLinear(op: Extract<Op, { op: "head_linear" }>, check: OpChecker): void {
+  const { weights, passed = 0 } = op;
+  const { length } = weights;
+  check.positive("the number of weights", length);
+  if (!Number.isInteger(passed) || passed < 0) check.fail(`passes ${passed} columns of a head on`);
+  const { rows = 0, cols = 0 } = weights[0] ?? {};
+  for (const weight of weights) {
+    check.equal("the number of a weight's rows", weight.rows, "those of the first", rows);
+    check.equal("the number of a weight's columns", weight.cols, "those of the first", cols);
+  }
+  const input = check.read("in", op.in);
+  check.equal("the width of in", input.width, "the heads' columns", length * (cols + passed));
+  const out = check.write("out", op.out);
+  check.equal("the width of out", out.width, "the heads' columns", length * (rows + passed));
+  check.apart("in", input, "out", out);
+}
+
 export function checkSplit(op: Extract<Op, { op: "split" }>, check: OpChecker): void {
   const input = check.read("in", op.in);
   const { width } = input;

@@ -1,16 +1,18 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import type { KvCacheSpec, StateSpec } from "../backend.js";
-import { kvDtypes, kvHeadBytes } from "../kv-bytes.js";
+import { kvDtypes, kvTokenBytes } from "../kv-bytes.js";
 import { checkInteger, fail } from "./numbers.js";
 
 /** Bytes of a cache with all layers, `invalid_request` or `out_of_memory`. */
 export function checkKvCache(spec: KvCacheSpec): number {
-  checkInteger("numLayers", spec.numLayers, 1, 2 ** 16);
+  checkInteger("The number of layers", spec.layers.length, 1, 2 ** 16);
   checkInteger("numBlocks", spec.numBlocks, 1, 2 ** 31 - 1);
   checkInteger("blockSize", spec.blockSize, 1, 2 ** 16);
-  checkInteger("numKvHeads", spec.numKvHeads, 1, 2 ** 16);
-  checkInteger("headDim", spec.headDim, 2, 1024);
-  if (spec.headDim % 2 !== 0) fail(`headDim must be even, not ${spec.headDim}.`);
+  for (const { numKvHeads, headDim } of spec.layers) {
+    checkInteger("numKvHeads", numKvHeads, 1, 2 ** 16);
+    checkInteger("headDim", headDim, 2, 1024);
+    if (headDim % 2 !== 0) fail(`headDim must be even, not ${headDim}.`);
+  }
   if (!kvDtypes.includes(spec.dtype)) {
     fail(`The KV cache knows the types ${kvDtypes.join(", ")}, not ${spec.dtype}.`);
   }
@@ -20,7 +22,7 @@ export function checkKvCache(spec: KvCacheSpec): number {
       `${spec.numBlocks} blocks of ${spec.blockSize} are ${numSlots} slots; at most ${2 ** 31 - 1} can be addressed.`,
     );
   const bytes =
-    2 * spec.numLayers * numSlots * spec.numKvHeads * kvHeadBytes(spec.dtype, spec.headDim) +
+    numSlots * kvTokenBytes(spec.layers, spec.dtype) +
     (spec.states === undefined ? 0 : checkStates(spec.states));
   if (!Number.isSafeInteger(bytes))
     throw new OctavoError("out_of_memory", `A KV cache of ${bytes} bytes is more than any machine has.`);

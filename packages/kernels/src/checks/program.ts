@@ -1,8 +1,16 @@
+import { checkAttention } from "./attention.js";
 import { checkExpert, checkRouting } from "./experts.js";
 import { OctavoError } from "@octavo/protocol/errors";
-import type { BufferRef, Matrix, Op, ProgramSpec } from "../backend.js";
+import type { BufferRef, KvLayerShape, Matrix, Op, ProgramSpec } from "../backend.js";
 import { stateWidths } from "../state-widths.js";
-import { checkGate, checkSplit, type OpChecker, activations, plainActivations } from "./gate-ops.js";
+import {
+  checkGate,
+  checkHeadLinear,
+  checkSplit,
+  type OpChecker,
+  activations,
+  plainActivations,
+} from "./gate-ops.js";
 import { checkHandOver } from "./rank-ops.js";
 import { checkRecurrentOp, type StateNeed } from "./recurrent-ops.js";
 import { type Span, spanOf } from "./span.js";
@@ -23,10 +31,8 @@ export interface CheckedProgram {
   readonly gathers: boolean;
   /** Weights of the linears that adapters can reach, by site. */
   readonly sites: ReadonlyMap<number, Matrix>;
-  /** undefined when no op attends. */
-  readonly attention:
-    | { readonly numLayers: number; readonly numKvHeads: number; readonly headDim: number }
-    | undefined;
+  /** Layers of the cache, by their number; undefined where no op has it. */
+  readonly kvLayers: readonly (KvLayerShape | undefined)[];
   /** What each recurrent op keeps. */
   readonly states: readonly StateNeed[];
 }
@@ -54,7 +60,7 @@ class ProgramChecker {
     position: Number.MAX_SAFE_INTEGER,
     type: Number.MAX_SAFE_INTEGER,
   };
-  #attention: CheckedProgram["attention"];
+  readonly #kvLayers: (KvLayerShape | undefined)[] = [];
   #numRecurrent = 0;
 
   constructor(spec: ProgramSpec) {
@@ -89,7 +95,7 @@ class ProgramChecker {
       hiddenSize: state.width,
       gathers: this.#current === "outputs",
       sites: this.#sites,
-      attention: this.#attention,
+      kvLayers: this.#kvLayers,
       states: this.#stateNeeds(),
     };
   }
@@ -119,10 +125,13 @@ class ProgramChecker {
         this.#checkSite(op);
         return this.#apart("in", input, "out", out);
       }
+      case "head_linear":
+        return checkHeadLinear(op, this.#checker);
       case "rope":
         return this.#checkRope(op);
       case "attention":
-        return this.#checkAttention(op);
+        this.#needsTokens();
+        return checkAttention(op, this.#kvLayers, this.#checker);
       case "gated_activation": {
         const input = this.#read("in", op.in);
         if (!activations.includes(op.activation)) this.#fail(`knows no activation ${op.activation}`);
@@ -257,38 +266,6 @@ class ProgramChecker {
     if (op.rope.layout !== "neox" && op.rope.layout !== "interleaved") {
       this.#fail(`knows no layout ${String(op.rope.layout)}`);
     }
-  }
-
-  #checkAttention(op: Extract<Op, { op: "attention" }>): void {
-    this.#needsTokens();
-    const { numHeads, numKvHeads, headDim, layer } = op;
-    this.#positive("numHeads", numHeads);
-    this.#positive("numKvHeads", numKvHeads);
-    if (numHeads % numKvHeads !== 0)
-      this.#fail(`has ${numHeads} heads over ${numKvHeads} kv heads, which must divide them`);
-    this.#positive("headDim", headDim);
-    if (headDim % 2 !== 0 || headDim > 1024)
-      this.#fail(`has headDim ${headDim}; it must be even, up to 1024`);
-    if (!Number.isInteger(layer) || layer < 0) this.#fail(`has layer ${layer}`);
-    if (!Number.isFinite(op.scale)) this.#fail(`has scale ${op.scale}`);
-    if (op.slidingWindow !== undefined) this.#positive("slidingWindow", op.slidingWindow);
-    if (op.lookAhead !== undefined && !(Number.isSafeInteger(op.lookAhead) && op.lookAhead >= 0))
-      this.#fail(`looks ${op.lookAhead} tokens ahead`);
-    if (op.softCap !== undefined) this.#above("softCap", op.softCap);
-    if (op.sinks !== undefined) this.#equal("the number of sinks", op.sinks.length, "the heads", numHeads);
-    const q = this.#read("q", op.q);
-    this.#equal("the width of q", q.width, "the heads' columns", numHeads * headDim);
-    this.#equal("the width of k", this.#read("k", op.k).width, "the kv heads' columns", numKvHeads * headDim);
-    this.#equal("the width of v", this.#read("v", op.v).width, "the kv heads' columns", numKvHeads * headDim);
-    const out = this.#write("out", op.out);
-    this.#equal("the width of out", out.width, "the heads' columns", numHeads * headDim);
-    const known = this.#attention;
-    if (known !== undefined && (known.numKvHeads !== numKvHeads || known.headDim !== headDim)) {
-      this.#fail(
-        "differs from the program's other attention ops in kv heads or head size; one KV cache serves them all",
-      );
-    }
-    this.#attention = { numLayers: Math.max(known?.numLayers ?? 0, layer + 1), numKvHeads, headDim };
   }
 
   #checkExperts(op: Extract<Op, { op: "experts" }>): void {

@@ -1,4 +1,5 @@
-import type { KvCacheSpec, OutputRow, SamplerState, StepPlan } from "../backend.js";
+import type { KvCacheSpec, KvLayerShape, OutputRow, SamplerState, StepPlan } from "../backend.js";
+import { isSameKvLayer } from "../kv-bytes.js";
 import { checkInteger, checkReal, fail, isInteger, isReal } from "./numbers.js";
 import type { CheckedProgram } from "./program.js";
 import { checkReceived } from "./rank-ops.js";
@@ -32,18 +33,18 @@ export function checkStepPlan(plan: StepPlan, program: CheckedProgram, cache: Kv
 }
 
 function checkCacheFits(program: CheckedProgram, cache: KvCacheSpec): void {
-  const needs = program.attention;
-  if (needs === undefined) return;
-  if (
-    cache.numLayers < needs.numLayers ||
-    cache.numKvHeads !== needs.numKvHeads ||
-    cache.headDim !== needs.headDim
-  ) {
+  for (const [index, needs] of program.kvLayers.entries()) {
+    const has = cache.layers[index];
+    // Layers that no op names have any shape.
+    if (needs === undefined || (has !== undefined && isSameKvLayer(has, needs))) continue;
     fail(
-      `The KV cache has ${cache.numLayers} layers of ${cache.numKvHeads} kv heads of ${cache.headDim}; ` +
-        `the program needs ${needs.numLayers} of ${needs.numKvHeads} of ${needs.headDim}.`,
+      `The program needs ${described(needs)} in layer ${index} of the KV cache, which has ${has === undefined ? "no such layer" : described(has)} there.`,
     );
   }
+}
+
+function described({ numKvHeads, headDim, isLatent }: KvLayerShape): string {
+  return `${numKvHeads} ${isLatent === true ? "latent " : ""}kv heads of ${headDim}`;
 }
 
 function checkTokens(plan: StepPlan, { numEmbeddings, numPositions, numTypes }: CheckedProgram): void {

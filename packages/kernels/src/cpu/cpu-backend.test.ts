@@ -1,4 +1,6 @@
 import { backendConformance } from "../testing/backend-conformance.js";
 import { createCpuBackend } from "./cpu-backend.js";
 
-backendConformance("cpu", (numThreads) => createCpuBackend({ numThreads }));
+backendConformance("cpu", (numThreads) => createCpuBackend({ numThreads }), {
+  hasLatentAttention: true,
+});

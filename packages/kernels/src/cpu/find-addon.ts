@@ -1,10 +1,11 @@
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { arch, homedir, platform } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { makeFolder } from "@octavo/protocol/make-folder";
 
 const packageFolder = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -51,7 +52,7 @@ export function compileAddon(): { readonly path?: string; readonly reason?: stri
     return { reason: "their sources are not part of this installation" };
   const path = compiledAddon();
   try {
-    mkdirSync(join(path, ".."), { recursive: true });
+    makeFolder(join(path, ".."));
   } catch (cause) {
     return {
       reason: `${join(path, "..")} cannot be written (${cause instanceof Error ? cause.message : String(cause)})`,

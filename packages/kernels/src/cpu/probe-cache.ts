@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { arch, cpus, homedir } from "node:os";
 import { join } from "node:path";
+import { makeFolder } from "@octavo/protocol/make-folder";
 import { loadedAddonPath } from "./load-addon.js";
 import { kernelKinds, kernelPaths, type ProbedTimes } from "./kernel-paths.js";
 
@@ -24,7 +25,7 @@ export function cachedTimes(
   const times = measure();
   if (times === undefined) return undefined;
   try {
-    mkdirSync(folder, { recursive: true });
+    makeFolder(folder);
     const fresh = `${file}.${process.pid}`;
     writeFileSync(fresh, JSON.stringify(times));
     renameSync(fresh, file);

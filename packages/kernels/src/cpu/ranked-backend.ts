@@ -99,14 +99,14 @@ class RankedKvCache implements KvCache {
   constructor(spec: KvCacheSpec, ranks: readonly CpuBackend[], first: CpuBackend) {
     this.numBlocks = spec.numBlocks;
     this.blockSize = spec.blockSize;
-    const numKvHeads = spec.numKvHeads / ranks.length;
+    const layers = spec.layers.map((layer) => ({ ...layer, numKvHeads: layer.numKvHeads / ranks.length }));
     this.whole = first.createKvCache(spec);
     this.byteLength = this.whole.byteLength;
     const parts: KvCache[] = [];
     this.parts = parts;
     try {
-      if (Number.isInteger(numKvHeads))
-        for (const rank of ranks) parts.push(rank.createKvCache({ ...spec, numKvHeads }));
+      if (layers.every(({ numKvHeads }) => Number.isInteger(numKvHeads)))
+        for (const rank of ranks) parts.push(rank.createKvCache({ ...spec, layers }));
     } catch (error) {
       this[Symbol.dispose]();
       throw error;

@@ -7,11 +7,9 @@ test("a cache gives its memory back and takes it again; misuse is told", () => {
   const { vacating } = backend;
   assert.ok(vacating !== undefined);
   const cache = backend.createKvCache({
-    numLayers: 1,
+    layers: [{ numKvHeads: 1, headDim: 8 }],
     numBlocks: 2,
     blockSize: 16,
-    numKvHeads: 1,
-    headDim: 8,
     dtype: "f32",
   });
   assert.throws(() => vacating.refillCache(cache), /is not vacated/);

@@ -6,6 +6,7 @@ import { determinismConformance } from "./conformance/determinism.js";
 import { digestsConformance } from "./conformance/digests.js";
 import { draftsConformance } from "./conformance/drafts.js";
 import { expertsConformance } from "./conformance/experts.js";
+import { latentConformance } from "./conformance/latent.js";
 import { logprobsConformance } from "./conformance/logprobs.js";
 import { recurrentConformance } from "./conformance/recurrent.js";
 import { rowOpsConformance } from "./conformance/row-ops.js";
@@ -19,18 +20,21 @@ export interface ConformanceOptions {
   readonly numDraws?: number;
   /** Fewer and shorter sequences and steps where schedules or penalties are compared, and a third of the shapes of attention. */
   readonly hasFewSteps?: boolean;
+  /** Absent for backends that refuse latent attention. */
+  readonly hasLatentAttention?: boolean;
 }
 
 /** What every backend must do. `open` makes one with so many threads, if it has threads at all. */
 export function backendConformance(
   name: string,
   open: (numThreads: number) => Backend,
-  { numDraws, hasFewSteps }: ConformanceOptions = {},
+  { numDraws, hasFewSteps, hasLatentAttention }: ConformanceOptions = {},
 ): void {
   describe(`${name} backend`, () => {
     rowOpsConformance(() => open(2));
     expertsConformance(() => open(2));
     attentionConformance(() => open(2), hasFewSteps);
+    if (hasLatentAttention === true) latentConformance(open);
     determinismConformance(open, hasFewSteps);
     recurrentConformance(open);
     adapterConformance(open);

@@ -34,11 +34,9 @@ export function vector(backend: Backend, values: ArrayLike<number>): Vector {
 
 /** A cache for programs that do not attend. */
 export const smallestCache: KvCacheSpec = {
-  numLayers: 1,
+  layers: [{ numKvHeads: 1, headDim: 8 }],
   numBlocks: 64,
   blockSize: 16,
-  numKvHeads: 1,
-  headDim: 8,
   dtype: "f32",
 };
 

@@ -21,11 +21,9 @@ export async function rankedSteps(backend: Backend, count: number): Promise<Prom
   const program = backend.compileRanks?.(specs);
   if (program === undefined) throw new OctavoError("internal_error", "The backend has no ranks.");
   const cache = backend.createKvCache({
-    numLayers: 1,
+    layers: [{ numKvHeads: 2, headDim: 16 }],
     numBlocks: 1,
     blockSize: 64,
-    numKvHeads: 2,
-    headDim: 16,
     dtype: "f32",
   });
   const tokens = Int32Array.from({ length: 64 }, (_, index) => index);

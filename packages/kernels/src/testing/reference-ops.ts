@@ -104,6 +104,8 @@ export interface AttentionShape {
   readonly numHeads: number;
   readonly numKvHeads: number;
   readonly headDim: number;
+  /** Latent attention: values are the last columns of keys. */
+  readonly valueDim?: number;
   readonly scale: number;
   readonly slidingWindow?: number;
   readonly lookAhead?: number;
@@ -140,8 +142,12 @@ export function attend(
     const most = Math.max(sink, ...scores);
     const weights = scores.map((score) => Math.exp(score - most));
     const total = weights.reduce((sum, weight) => sum + weight, Math.exp(sink - most));
-    return Array.from({ length: headDim }, (_column, d) =>
-      weights.reduce((sum, weight, i) => sum + (weight / total) * (v[first + i]?.[d] ?? 0), 0),
+    const { valueDim = headDim } = shape;
+    return Array.from({ length: valueDim }, (_column, d) =>
+      weights.reduce(
+        (sum, weight, i) => sum + (weight / total) * (v[first + i]?.[headDim - valueDim + d] ?? 0),
+        0,
+      ),
     );
   }).flat();
 }

@@ -25,6 +25,7 @@ export interface Candidate {
   readonly shots: readonly Shot[];
 }
 
+/** The candidate with another text for one part. */
 export function withText(candidate: Candidate, part: string, text: string): Candidate {
   return { ...candidate, texts: { ...candidate.texts, [part]: text } };
 }
@@ -84,6 +85,7 @@ export function applyCandidate({ texts, shots }: Candidate, evalCase: EvalCase):
   };
 }
 
+/** A tool with the descriptions that a candidate has for it and its parameters. */
 export function describedTool(tool: ToolDefinition, texts: Readonly<Record<string, string>>): ToolDefinition {
   const { name, parameters } = tool.function;
   const description = texts[`tool:${name}`];

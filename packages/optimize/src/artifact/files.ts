@@ -1,7 +1,15 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { ToolDefinition } from "@octavo/evals";
-import { asArray, asRecord, asString, isRecord, OctavoError, parseJson } from "@octavo/protocol";
+import {
+  asArray,
+  asRecord,
+  asString,
+  isRecord,
+  OctavoError,
+  systemProblem,
+  parseJson,
+} from "@octavo/protocol";
 import {
   type Candidate,
   described,
@@ -65,7 +73,7 @@ export class TunedFiles {
         return await readFile(resolve(folder, path), "utf8");
       } catch (cause) {
         if (key === "examples" && isRecord(cause) && cause["code"] === "ENOENT") return "";
-        throw problem(key, path, `cannot be read: ${OctavoError.from(cause).message}`, cause);
+        throw problem(key, path, `cannot be read: ${systemProblem(cause)}`, cause);
       }
     };
     const [prompt, tools, schema, examples] = [

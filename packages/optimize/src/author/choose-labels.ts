@@ -69,6 +69,7 @@ export function parseLabels(path: string, text: string): readonly HumanLabel[] {
   });
 }
 
+/** A person's label as a line of the file that `octavo eval author` reads. */
 export function labelLine({ caseId, passed, chosen }: HumanLabel): string {
   return `${JSON.stringify({ id: caseId, label: passed ? "pass" : "fail", chosen })}\n`;
 }

@@ -161,6 +161,7 @@ export async function improveEvaluator(
 /** The judge's score of each case; none where it failed. */
 export type Values = ReadonlyMap<string, number | undefined>;
 
+/** What an evaluator says of labelled samples, in their order. */
 export async function judgedValues(
   authored: AuthoredEvaluator,
   labelled: readonly { readonly caseId: string; readonly sample: Sample }[],

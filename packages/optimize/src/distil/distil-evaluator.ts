@@ -56,6 +56,7 @@ export async function distilEvaluator(options: DistilEvaluatorOptions): Promise<
     concurrency = 8,
   } = options;
   const inputs = options.inputs ?? ["output"];
+  const differences = inputs.length > 1;
   const embedder = embedderOf({ embeddings }, { judge });
   const rows: JudgedVector[] = [];
   let numFailed = 0;
@@ -67,7 +68,7 @@ export async function distilEvaluator(options: DistilEvaluatorOptions): Promise<
       const sample = { case: evalCase, answer: await carriedAnswer(evalCase, outputField, own) };
       const score = await evaluator.evaluate(sample, { signal: own });
       if (score.status !== "scored") return undefined;
-      const vector = await sampleEmbedding(sample, { inputs, embeddings }, embedder, own);
+      const vector = await sampleEmbedding(sample, { inputs, embeddings, differences }, embedder, own);
       return { caseId: evalCase.id, vector, passed: score.passed, cluster: evalCase.cluster };
     },
     signal,
@@ -83,18 +84,25 @@ export async function distilEvaluator(options: DistilEvaluatorOptions): Promise<
     );
   // answers come in the order in which they end: what is learned must not depend on it
   rows.sort((a, b) => (a.caseId < b.caseId ? -1 : 1));
-  const dimensions = (rows[0]?.vector.length ?? 0) / inputs.length;
+  const dimensions = dimensionsOf(rows[0]?.vector.length ?? 0, inputs.length);
   const imitates = `${evaluator.name} by ${evaluator.fingerprint ?? evaluator.judge ?? "a rule"}`;
   const { agreement, confidence, seed } = options;
   const distilled = distilJudge(rows, {
     imitates,
     embeddings: { ...embeddings, dimensions },
     inputs,
+    differences,
     ...(agreement === undefined ? {} : { agreement }),
     ...(confidence === undefined ? {} : { confidence }),
     ...(seed === undefined ? {} : { seed }),
   });
   return { ...distilled, numJudged, numFailed, file: fileOf(distilled, spec, options.auditShare ?? 0.05) };
+}
+
+/** Of one embedding, by how many numbers there are of all inputs and their differences. */
+function dimensionsOf(width: number, numInputs: number): number {
+  const pairs = (numInputs * (numInputs - 1)) / 2;
+  return (width - pairs) / (numInputs + pairs);
 }
 
 function fileOf(

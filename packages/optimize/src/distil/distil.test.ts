@@ -3,6 +3,7 @@ import test from "node:test";
 import { ClassifierModel, type EvalCase, evaluatorTable, type JudgeModel, type Sample } from "@octavo/evals";
 import { Random } from "@octavo/statistics";
 import { certifyThreshold } from "./certify-threshold.js";
+import { distilEvaluator } from "./distil-evaluator.js";
 import { distilJudge, type DistilOptions, type JudgedVector } from "./distil.js";
 import { plattScaling } from "./platt.js";
 
@@ -152,6 +153,59 @@ test("the row decides what it is sure of, leaves the rest, and refuses embedding
     () => evaluatorTable.create([{ name: "distilled_judge", options: cut }], { judge }),
     /whole 32-bit floats/,
   );
+});
+
+test("a judge that compares is imitated by how far its inputs are apart, which the answer alone does not tell", async () => {
+  const embed: JudgeModel = {
+    name: "small",
+    ask: () => Promise.resolve({ label: "pass", probabilities: undefined, reason: undefined }),
+    // a text's numbers say nothing about whether it is right
+    embed: (texts) =>
+      Promise.resolve(
+        texts.map((text) => {
+          const random = new Random(Number(text) + 1);
+          return Array.from({ length: 12 }, () => random.normal());
+        }),
+      ),
+  };
+  const random = new Random(3);
+  const sampleAt = (id: string): Sample => {
+    const expected = random.integer(0, 100_000);
+    const output = String(random.uniform() < 0.5 ? expected : random.integer(0, 100_000));
+    const { case: evalCase, answer } = sampleOf(output);
+    return {
+      case: { ...evalCase, id, expected: { outputs: [String(expected)] }, metadata: { output } },
+      answer,
+    };
+  };
+  const signal = new AbortController().signal;
+  const [evaluator] = evaluatorTable.create(["exact_match"]);
+  const cases = Array.from({ length: 900 }, (_, index) => sampleAt(String(index)).case);
+  const distilled = (inputs: DistilOptions["inputs"]) =>
+    distilEvaluator({
+      spec: { name: "exact_match" },
+      evaluator: evaluator!,
+      cases,
+      judge: embed,
+      embeddings: { model: "small" },
+      inputs,
+      signal,
+    });
+  assert.equal((await distilled(["output"])).file, undefined);
+  const { file, saved } = await distilled(["output", "expectedOutput"]);
+  assert.ok(saved > 0.9, `${saved}`);
+  const [cascade] = evaluatorTable.create([{ name: "cascade", options: file?.["options"] }], {
+    judge: embed,
+  });
+  for (let index = 0; index < 40; index += 1) {
+    const sample = sampleAt(`fresh-${index}`);
+    const [score, wanted] = [
+      await cascade!.evaluate(sample, { signal }),
+      await evaluator!.evaluate(sample, { signal }),
+    ];
+    assert.ok(score.status === "scored" && wanted.status === "scored");
+    assert.equal(score.passed, wanted.passed);
+  }
 });
 
 function sampleOf(text: string): Sample {

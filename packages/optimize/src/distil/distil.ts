@@ -1,4 +1,4 @@
-import { ClassifierModel, type DistilledClassifier, packFloats } from "@octavo/evals";
+import { ClassifierModel, type DistilledClassifier, featureCount, packFloats } from "@octavo/evals";
 import { OctavoError } from "@octavo/protocol";
 import { Random } from "@octavo/statistics";
 import { certifyThreshold, type CertifiedCase, decisionsFor } from "./certify-threshold.js";
@@ -18,6 +18,8 @@ export interface DistilOptions {
   readonly imitates: string;
   readonly embeddings: DistilledClassifier["embeddings"];
   readonly inputs: DistilledClassifier["inputs"];
+  /** Vectors have the differences of the inputs' embeddings too. Default false. */
+  readonly differences?: boolean;
   /** Share of its decisions that the judge must share. Default 0.98. */
   readonly agreement?: number;
   /** Probability that it does. Default 0.95. */
@@ -113,6 +115,7 @@ export function distilJudge(rows: readonly JudgedVector[], options: DistilOption
       imitates: options.imitates,
       embeddings: options.embeddings,
       inputs: options.inputs,
+      differences: options.differences ?? false,
       ...best.packed,
       calibration: best.calibration,
       certainty: Math.max(0.5, certified.certainty),
@@ -128,7 +131,7 @@ export function distilJudge(rows: readonly JudgedVector[], options: DistilOption
   };
 }
 
-function refuseUnlearnable(rows: readonly JudgedVector[], { embeddings, inputs }: DistilOptions): void {
+function refuseUnlearnable(rows: readonly JudgedVector[], shape: DistilOptions): void {
   const refuse = (message: string): never => {
     throw new OctavoError("dataset_invalid", message);
   };
@@ -144,7 +147,7 @@ function refuseUnlearnable(rows: readonly JudgedVector[], { embeddings, inputs }
     refuse(
       `${Math.min(numPassed, numFailed)} of ${rows.length} cases ${numPassed < numFailed ? "pass" : "fail"}; at least ${fewestOfLabel} of each verdict are needed`,
     );
-  const width = embeddings.dimensions * inputs.length;
+  const width = featureCount(shape);
   for (const { caseId, vector } of rows) {
     if (vector.length !== width)
       refuse(

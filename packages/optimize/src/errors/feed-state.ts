@@ -2,7 +2,9 @@ import { OctavoError } from "@octavo/protocol";
 import { z } from "zod";
 import { type FixProof, fixProofSchema } from "../replay/fix-proof.js";
 import type { FindingCluster } from "./clustering/cluster-findings.js";
+import { type CauseJudgement, judgementSchema } from "./judged-causes.js";
 
+/** What an entry of the error feed can be. */
 export const feedStatuses = ["new", "escalating", "acknowledged", "fixed", "regressed"] as const;
 export type FeedStatus = (typeof feedStatuses)[number];
 
@@ -28,6 +30,14 @@ const entrySchema = z.strictObject({
   by_tenant: z.record(z.string(), z.int().positive()).optional(),
   /** Most sequences that ran beside one of its calls. */
   largest_batch: z.number().optional(),
+  /** The gateway's target that failed, and the routes on which it was asked. */
+  target: z.string().optional(),
+  routes: z.array(z.string()).optional(),
+  /** Fewest other attempts that the target had, and the share of all its attempts that it failed. */
+  outstanding: z.number().optional(),
+  failed_share: z.number().optional(),
+  /** What a judge named as the cause, where nothing that was measured does. */
+  judged: judgementSchema.optional(),
   /** What replays said of the last patch that was tried. */
   proof: fixProofSchema.optional(),
 });
@@ -36,9 +46,10 @@ const stateSchema = z.strictObject({ version: z.literal(1), entries: z.array(ent
 export type FeedEntry = z.output<typeof entrySchema>;
 export type FeedState = z.output<typeof stateSchema>;
 
+/** A feed that has seen nothing. */
 export const emptyFeed: FeedState = { version: 1, entries: [] };
 
-/** Traces and quotes that an entry keeps. */
+/** Traces that an entry keeps, with their quotes. */
 const keptExamples = 5;
 
 /** Throws `invalid_option` that names the file. */
@@ -101,11 +112,28 @@ function entryOf(cluster: FindingCluster, old: FeedEntry | undefined, nowMs: num
     replicas: distinct(findings.map(({ replica }) => replica)).toSorted(),
     lost_ms: findings.reduce((sum, { lostMs }) => sum + (lostMs ?? 0), 0),
     quotes: findings
-      .flatMap(({ quotes, traceId }) => quotes.map((quote) => ({ ...quote, trace: traceId })))
-      .slice(0, keptExamples),
+      .slice(0, keptExamples)
+      .flatMap(({ quotes, traceId }) => quotes.map((quote) => ({ ...quote, trace: traceId }))),
     ...(Object.keys(byTenant).length > 0 && { by_tenant: byTenant }),
     ...(batches.length > 0 && { largest_batch: batches.reduce((most, size) => Math.max(most, size), 0) }),
+    ...ofGateway(findings),
+    ...(old?.judged !== undefined && { judged: old.judged }),
     ...(old?.proof !== undefined && { proof: old.proof }),
+  };
+}
+
+function ofGateway(
+  findings: FindingCluster["findings"],
+): Pick<FeedEntry, "target" | "routes" | "outstanding" | "failed_share"> {
+  const target = findings.find((one) => one.target !== undefined)?.target;
+  const routes = [...new Set(findings.flatMap(({ route }) => route ?? []))].toSorted();
+  const besides = findings.flatMap(({ outstanding }) => outstanding ?? []);
+  const share = findings.at(-1)?.failedShare;
+  return {
+    ...(target !== undefined && { target }),
+    ...(routes.length > 0 && { routes }),
+    ...(besides.length > 0 && { outstanding: besides.reduce((least, one) => Math.min(least, one)) }),
+    ...(share !== undefined && { failed_share: share }),
   };
 }
 
@@ -144,6 +172,11 @@ export function markEntry(state: FeedState, id: string, status: FeedStatus, nowM
 export function recordProof(state: FeedState, id: string, proof: FixProof): FeedState {
   const fixed = { status: "fixed", since: proof.at } as const;
   return changeEntry(state, id, { proof, ...(proof.verdict === "accepted" && fixed) });
+}
+
+/** Keeps what a judge named. Throws as `entryNamed`. */
+export function recordJudgement(state: FeedState, id: string, judged: CauseJudgement): FeedState {
+  return changeEntry(state, id, { judged });
 }
 
 function changeEntry(state: FeedState, id: string, change: Partial<FeedEntry>): FeedState {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 
 /** What kind of thing went wrong; findings of different kinds, or different causes, are never one cluster. */
-export const findingKinds = ["serving", "request", "answer"] as const;
+export const findingKinds = ["serving", "request", "answer", "gateway"] as const;
 export type FindingKind = (typeof findingKinds)[number];
 
 /** Words of the trace itself. */
@@ -29,6 +29,12 @@ export interface CallFinding {
   readonly lostMs: number | undefined;
   /** Sequences that ran beside it, on average over its steps. */
   readonly batchSize?: number | undefined;
+  /** The gateway's target that it is about, and the route on which it was asked. */
+  readonly target?: string | undefined;
+  readonly route?: string | undefined;
+  /** Attempts that the target had besides, and the share of all its attempts that it failed. */
+  readonly outstanding?: number | undefined;
+  readonly failedShare?: number | undefined;
 }
 
 export type NewFinding = Omit<CallFinding, "id">;
@@ -53,4 +59,9 @@ export function isVerified({ quotes }: NewFinding, texts: TraceTexts): boolean {
     quotes.length > 0 &&
     quotes.every(({ field, text }) => text !== "" && (texts.get(field)?.includes(text) ?? false))
   );
+}
+
+/** A call's attempt that a target of the gateway failed, worded alike wherever it was read. */
+export function failedAttemptText(target: string, outcome: string): string {
+  return `${target} ended an attempt with ${outcome}`;
 }

@@ -41,9 +41,26 @@ test("each finding quotes its trace word for word", () => {
     [
       ["serving", "queue", ["2.5", "queue"], 2500],
       ["serving", "unexplained", ["0.7"], 700],
-      ["answer", "cut_off", ["length"], undefined],
-      ["answer", "is_json", ["0", "not json"], undefined],
+      ["answer", "cut_off", ["length", "hi"], undefined],
+      ["answer", "is_json", ["0", "not json", "hi"], undefined],
     ],
+  );
+});
+
+test("a span of the gateway tells which target failed an attempt of a call that was answered", () => {
+  const { findings, unverified } = findingsOfSpan(
+    span({
+      "gen_ai.operation.name": "chat",
+      "octavo.gateway.route": "chat",
+      "octavo.gateway.target": "west",
+      "octavo.gateway.failed_target": "east",
+      "octavo.gateway.failed_outcome": "target_timeout",
+    }),
+  );
+  assert.equal(unverified, 0);
+  assert.deepEqual(
+    findings.map(({ kind, cause, target, route }) => [kind, cause, target, route]),
+    [["gateway", "target_timeout", "east", "chat"]],
   );
 });
 

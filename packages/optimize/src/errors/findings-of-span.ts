@@ -8,6 +8,7 @@ import {
 } from "@octavo/evals";
 import {
   type CallFinding,
+  failedAttemptText,
   isVerified,
   type NewFinding,
   type Quote,
@@ -34,9 +35,11 @@ interface Reading {
   readonly limits: Required<FindingLimits>;
   /** The value of a fact in the trace's own words. */
   readonly quote: (fact: Fact) => Quote | undefined;
+  /** How what was asked or answered begins, where the trace keeps it. */
+  readonly excerpt: (field: "input" | "output") => Quote | undefined;
 }
 
-type Part = Pick<NewFinding, "kind" | "cause" | "description"> & {
+type Part = Pick<NewFinding, "kind" | "cause" | "description" | "target" | "route"> & {
   readonly quotes: readonly (Quote | undefined)[];
   readonly lostMs?: number;
 };
@@ -54,6 +57,20 @@ const rules: readonly ((reading: Reading) => readonly Part[])[] = [
         cause: failureCode,
         description,
         quotes: [type ?? { field: "status", text: "error" }, message],
+      },
+    ];
+  },
+  function failedAttempt({ quote }) {
+    const [target, outcome] = [quote("failedTarget"), quote("failedOutcome")];
+    if (target === undefined || outcome === undefined) return [];
+    return [
+      {
+        kind: "gateway",
+        cause: outcome.text,
+        description: failedAttemptText(target.text, outcome.text),
+        quotes: [target, outcome],
+        target: target.text,
+        route: quote("route")?.text,
       },
     ];
   },
@@ -86,26 +103,24 @@ const rules: readonly ((reading: Reading) => readonly Part[])[] = [
       },
     ];
   },
-  function cutOff({ seen: { finishReason }, quote }) {
+  function cutOff({ seen: { finishReason }, quote, excerpt }) {
     if (finishReason !== "length") return [];
     return [
       {
         kind: "answer",
         cause: "cut_off",
         description: "the answer was cut off at its token limit",
-        quotes: [quote("finishReason")],
+        quotes: [quote("finishReason"), excerpt("input")],
       },
     ];
   },
-  function badlyScored({ seen: { scores }, limits, texts }) {
-    const output = texts.get("output")?.slice(0, excerptCharacters);
+  function badlyScored({ seen: { scores }, limits, excerpt }) {
+    const output = excerpt("output");
     return Object.entries(scores).flatMap(([evaluator, score]) => {
       if (score === null || score >= limits.score) return [];
-      const quotes = [{ field: `score ${evaluator}`, text: String(score) }];
-      if (output !== undefined && output !== "") quotes.push({ field: "output", text: output });
-      return [
-        { kind: "answer", cause: evaluator, description: output ?? `scored ${score}`, quotes } as const,
-      ];
+      const quotes = [{ field: `score ${evaluator}`, text: String(score) }, output, excerpt("input")];
+      const description = output?.text ?? `scored ${score}`;
+      return [{ kind: "answer", cause: evaluator, description, quotes } as const];
     });
   },
 ];
@@ -128,7 +143,11 @@ export function findingsOfSpan(
     }
     return undefined;
   };
-  const reading: Reading = { seen, texts, limits: { firstTokenMs, gapMs, score }, quote };
+  const excerpt = (field: "input" | "output"): Quote | undefined => {
+    const text = texts.get(field)?.slice(0, excerptCharacters);
+    return text === undefined || text === "" ? undefined : { field, text };
+  };
+  const reading: Reading = { seen, texts, limits: { firstTokenMs, gapMs, score }, quote, excerpt };
   const model = quote("model")?.text;
   const found = rules
     .flatMap((rule) => rule(reading))
@@ -156,7 +175,10 @@ function textsOf(span: SpanRecord, seen: Observation): TraceTexts {
   if (span.isError) texts.set("status", "error");
   for (const [evaluator, score] of Object.entries(seen.scores))
     texts.set(`score ${evaluator}`, String(score));
-  const output = recordedContent(span.facts)?.answered[0]?.text ?? seen.output;
+  const content = recordedContent(span.facts);
+  const output = content?.answered[0]?.text ?? seen.output;
   if (output !== undefined) texts.set("output", output);
+  const input = content?.asked.findLast(({ role }) => role === "user")?.text;
+  if (input !== undefined) texts.set("input", input);
   return texts;
 }

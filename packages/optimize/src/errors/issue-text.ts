@@ -1,9 +1,10 @@
 import type { FeedEntry } from "./feed-state.js";
+import { judgedCauses } from "./judged-causes.js";
 import type { FixProof } from "../replay/fix-proof.js";
-import { renderPatch, type ServePatch } from "./propose-fix.js";
+import { type ConfigPatch, patchedFiles, renderPatch } from "./config-patch.js";
 
 /** Text for an issue tracker: what was found, the evidence word for word, and the change to try first. */
-export function issueText(entry: FeedEntry, patch: ServePatch | undefined): string {
+export function issueText(entry: FeedEntry, patch: ConfigPatch | undefined): string {
   const {
     kind,
     cause,
@@ -24,6 +25,11 @@ export function issueText(entry: FeedEntry, patch: ServePatch | undefined): stri
     ...(lost > 0 ? [`- ${Math.round(lost)} ms were waited for in all`] : []),
     ...(tenants.length > 0 ? [`- tenants: ${tenants.join(", ")}`] : []),
     ...(replicas.length > 0 ? [`- replicas: ${replicas.join(", ")}`] : []),
+    ...(entry.judged === undefined || entry.judged.cause === null
+      ? []
+      : [
+          `- judged cause: ${entry.judged.cause} (${judgedCauses[entry.judged.cause]}), for ${entry.judged.votes} of ${entry.judged.traces} traces, by ${entry.judged.judge}`,
+        ]),
     "",
     "## Evidence",
     "",
@@ -36,11 +42,11 @@ export function issueText(entry: FeedEntry, patch: ServePatch | undefined): stri
     "## Fix to try first",
     "",
     ...(patch === undefined
-      ? ["No setting of the server answers this cause."]
+      ? ["No setting answers this cause."]
       : [
-          `${patch.why}; in the file of \`octavo serve --config\`:`,
+          `${patch.why}; in ${patchedFiles[patch.of]}:`,
           "",
-          fenced(renderPatch(patch).trimEnd(), "yaml"),
+          fenced(renderPatch(patch).trimEnd(), patch.of === "serve" ? "yaml" : ""),
         ]),
     ...(entry.proof === undefined ? [] : ["", "## Replay", "", ...proofLines(entry.proof)]),
     "",
@@ -71,15 +77,20 @@ export function proofLines({
       return `- ${measure}: ${number(before)} -> ${number(after)} (${points(change)}${range})`;
     },
   );
-  const seconds = (side: "before" | "after"): string =>
-    (cost[side].compute_seconds ?? cost[side].seconds).toFixed(2);
+  const [costName, costOf] =
+    cost.before.replica_seconds !== undefined
+      ? (["replica-seconds", "replica_seconds"] as const)
+      : cost.before.compute_seconds !== undefined
+        ? (["compute", "compute_seconds"] as const)
+        : (["time", "seconds"] as const);
+  const seconds = (side: "before" | "after"): string => (cost[side][costOf] ?? 0).toFixed(2);
   return [
     `${verdict}: ${reason}.`,
     "",
     `\`${JSON.stringify(patch)}\`, ${pairs} pairs of replays of ${requests} requests (${withPrompts} with their own prompts), ${on}:`,
     "",
     ...measured,
-    `- ${cost.before.compute_seconds === undefined ? "time" : "compute"} of one replay: ${seconds("before")} s -> ${seconds("after")} s`,
+    `- ${costName} of one replay: ${seconds("before")} s -> ${seconds("after")} s`,
   ];
 }
 

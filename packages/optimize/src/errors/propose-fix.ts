@@ -1,19 +1,15 @@
+import type { ConfigPatch } from "./config-patch.js";
 import type { FeedEntry } from "./feed-state.js";
+import type { JudgedCause } from "./judged-causes.js";
 
-/** A change of `octavo serve`'s configuration: keys as in the file of `--config`. */
-export interface ServePatch {
-  /** Null leaves the setting out. */
-  readonly set: Readonly<Record<string, number | string | boolean | null>>;
-  /** Why this is expected to help, in one sentence. */
-  readonly why: string;
-}
+type ServeChange = Omit<ConfigPatch, "of">;
 
 /** Settings in force; those that are absent have their defaults. */
 export type ServeSettings = Readonly<Record<string, unknown>>;
 
 /** What of a cluster decides which setting is changed. */
 export type FixEvidence = Pick<FeedEntry, "kind" | "cause"> &
-  Partial<Pick<FeedEntry, "by_tenant" | "largest_batch">>;
+  Partial<Pick<FeedEntry, "by_tenant" | "largest_batch" | "judged">>;
 
 interface Known {
   readonly evidence: FixEvidence;
@@ -22,7 +18,7 @@ interface Known {
   readonly current: (name: string, usual: number) => number;
 }
 
-type Proposal = (known: Known) => ServePatch | undefined;
+type Proposal = (known: Known) => ServeChange | undefined;
 
 const raised = (value: number, factor: number) => Math.round(value * factor);
 const gibibytes = 2 ** 30;
@@ -32,7 +28,7 @@ const moreCache: Proposal = ({ current }) => ({
   why: "the KV cache was too small for what ran at once",
 });
 
-const fairScheduling: ServePatch = {
+const fairScheduling: ServeChange = {
   set: { "scheduling-policy": "fair" },
   why: "the steps' tokens went to other requests",
 };
@@ -138,22 +134,50 @@ const usualAnswers: Proposal = ({ evidence, settings }) => {
       };
 };
 
-/** The change to try first; undefined where no setting answers the cause. */
-export function proposeFix(evidence: FixEvidence, settings: ServeSettings = {}): ServePatch | undefined {
-  const proposal = proposals[evidence.cause] ?? (evidence.kind === "answer" ? usualAnswers : undefined);
-  return proposal?.({
+/** Takes back the first of these that is not as it is by default. */
+const takenBack =
+  (...names: readonly string[]): Proposal =>
+  ({ settings }) => {
+    const odd = names.find((name) => {
+      const usual = answerSettings.find((one) => one.name === name)?.usual ?? "auto";
+      return settings[name] !== undefined && settings[name] !== usual;
+    });
+    return odd === undefined
+      ? undefined
+      : { set: { [odd]: null }, why: `a judge named what ${odd} decides as the cause` };
+  };
+
+/** What answers causes that a judge names; the prompt, the model and the input are no settings. */
+const judgedProposals: Readonly<Partial<Record<JudgedCause, Proposal>>> = {
+  chat_template: takenBack("chat-template"),
+  tool_parser: takenBack("tool-call-parser"),
+  precision: takenBack("kv-cache-dtype", "dtype", "quantization"),
+  sampling: takenBack("generation-config"),
+  context: (known) => proposals["context_length_exceeded"]?.(known),
+};
+
+/** Whether what was measured, or the error's code, names the cause. */
+export function hasMeasuredCause({ cause }: Pick<FixEvidence, "cause">): boolean {
+  return Object.hasOwn(proposals, cause);
+}
+
+/**
+ * The change of `octavo serve`'s options to try first; undefined where none answers the cause. What was measured comes before what a
+ * judge named, and that before what is usual.
+ */
+export function proposeFix(evidence: FixEvidence, settings: ServeSettings = {}): ConfigPatch | undefined {
+  const known: Known = {
     evidence,
     settings,
     current: (name, usual) => {
       const value = settings[name];
       return typeof value === "number" && Number.isFinite(value) ? value : usual;
     },
-  });
-}
-
-/** As lines for the file of `--config`. */
-export function renderPatch({ set }: ServePatch): string {
-  return Object.entries(set)
-    .map(([name, value]) => (value === null ? `# without ${name}\n` : `${name}: ${value}\n`))
-    .join("");
+  };
+  const judged = evidence.judged?.cause;
+  const proposed = hasMeasuredCause(evidence)
+    ? proposals[evidence.cause]?.(known)
+    : ((judged ? judgedProposals[judged]?.(known) : undefined) ??
+      (evidence.kind === "answer" ? usualAnswers(known) : undefined));
+  return proposed && { of: "serve", ...proposed };
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { functionTarget } from "@octavo/evals";
+import { type EvalCase, evaluatorTable, functionTarget } from "@octavo/evals";
 import { Random } from "@octavo/statistics";
 import { optimizePrompts, type OptimizeOptions } from "../search/optimize.js";
 import { rulesTask } from "../testing/rules-task.js";
@@ -162,4 +162,79 @@ test("protegi spends its selection on candidates that look good", async () => {
   const bad = tried.filter(({ score }) => score <= 0.3);
   assert.ok(good.length > 0 && bad.length > 0);
   assert.ok(meanCount(good) > 1.5 * meanCount(bad), `${meanCount(good)} cases against ${meanCount(bad)}`);
+});
+
+/**
+ * A landscape whose optimum is reached by a merge alone: the teacher mends a text only where the other is as it was, and a mended text
+ * loses the cases that need both to be alike. The seed has those, each child one of the other kinds, and the optimum all.
+ */
+function crossedTask(): Omit<OptimizeOptions, "optimizer" | "budget"> {
+  const evalCase = (index: number): EvalCase => ({
+    id: `crossed-${index}`,
+    messages: [{ role: "user", content: `Question ${index}` }],
+    tools: [
+      { type: "function", function: { name: "look", description: "plain", parameters: { type: "object" } } },
+    ],
+    context: undefined,
+    expected: { outputs: ["right"] },
+    parameters: {},
+    tenant: undefined,
+    cluster: undefined,
+    tags: [],
+    metadata: { kind: index % 5 },
+  });
+  const target = functionTarget("artifact", ({ messages, tools, metadata }) => {
+    const isMended = (text = ""): boolean => text.includes("mended");
+    const prompt = isMended(messages.find(({ role }) => role === "system")?.content ?? "");
+    const tool = isMended(tools[0]?.function.description);
+    const kind = Number(metadata["kind"]);
+    const isRight = kind < 2 ? prompt : kind < 4 ? tool : prompt === tool;
+    return isRight ? "right" : `wrong ${Number(prompt)}${Number(tool)}`;
+  });
+  let written = 0;
+  const teacher = functionTarget("teacher", ({ messages }) => {
+    const question = messages.at(-1)?.content ?? "";
+    const isUntouched = question.includes("wrong 00");
+    written += 1;
+    return `<text>${isUntouched ? "mended" : "worse"} ${written}</text>`;
+  });
+  const casesFrom = (first: number, count: number): readonly EvalCase[] =>
+    Array.from({ length: count }, (_, index) => evalCase(first + index));
+  return {
+    target,
+    teacher: { model: teacher },
+    evaluators: evaluatorTable.create(["exact_match"]),
+    cases: { train: casesFrom(0, 40), validation: casesFrom(40, 20), heldOut: casesFrom(60, 40) },
+    parts: [
+      { id: "prompt", text: "plain" },
+      { id: "tool:look", text: "plain" },
+    ],
+    seed: { texts: { prompt: "plain", "tool:look": "plain" }, shots: [] },
+  };
+}
+
+test("gepa's merge takes from each lineage what it changed, and reaches an optimum that reflection does not", async () => {
+  for (const seed of [1, 2, 3, 4, 5]) {
+    const run = (merge: boolean) =>
+      optimizePrompts({
+        ...crossedTask(),
+        optimizer: { name: "gepa", options: { merge, minibatch: 5, rounds: 60 } },
+        budget: { calls: 2000 },
+        randomSeed: seed,
+      });
+    const [merged, reflected] = [await run(true), await run(false)];
+    assert.ok(
+      Object.values(merged.winner.texts).every((text) => text.startsWith("mended")),
+      JSON.stringify(merged.winner.texts),
+    );
+    assert.equal(merged.heldOut?.winner, 1);
+    const joined = merged.candidates.filter(({ origin }) => origin === "merged");
+    assert.ok(joined.length > 0 && joined.every(({ score }) => score === 1), "what each lineage had");
+    const others = merged.candidates.filter(({ origin }) => origin !== "merged");
+    assert.ok(Math.max(...others.map(({ score }) => score)) <= 0.4);
+    assert.ok(
+      reflected.candidates.every(({ score }) => score <= 0.4),
+      `seed ${seed}: without merging`,
+    );
+  }
 });

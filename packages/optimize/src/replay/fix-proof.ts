@@ -1,6 +1,7 @@
+import { OctavoError } from "@octavo/protocol";
 import { mean } from "@octavo/statistics";
 import { z } from "zod";
-import { judgeFix, type FixStandard, type ReplayPair } from "./judge-fix.js";
+import { judgeFix, type FixStandard, type ReplayPair, usualConfidence } from "./judge-fix.js";
 import type { ClusterMeasures } from "./measures.js";
 import type { RecordedWorkload } from "./recorded-workload.js";
 import type { ReplayRun } from "./replay-on-server.js";
@@ -14,6 +15,13 @@ const changeSchema = z.strictObject({
   interval: z.tuple([z.number(), z.number()]).readonly().optional(),
 });
 
+const costSchema = z.strictObject({
+  seconds: z.number(),
+  compute_seconds: z.number().optional(),
+  /** In a simulated fleet. */
+  replica_seconds: z.number().optional(),
+});
+
 /** What replays said of a patch; kept with the cluster that it is to fix. */
 export const fixProofSchema = z.strictObject({
   verdict: z.enum(["accepted", "rejected", "inconclusive"]),
@@ -23,10 +31,7 @@ export const fixProofSchema = z.strictObject({
   target: changeSchema.optional(),
   guards: z.array(changeSchema).readonly(),
   /** Of one replay, on average. */
-  cost: z.strictObject({
-    before: z.strictObject({ seconds: z.number(), compute_seconds: z.number().optional() }),
-    after: z.strictObject({ seconds: z.number(), compute_seconds: z.number().optional() }),
-  }),
+  cost: z.strictObject({ before: costSchema, after: costSchema }),
   requests: z.int().nonnegative(),
   with_prompts: z.int().nonnegative(),
   pairs: z.int().nonnegative(),
@@ -36,8 +41,13 @@ export const fixProofSchema = z.strictObject({
 });
 export type FixProof = z.output<typeof fixProofSchema>;
 
-/** Something that replays the workload, with other randomness for another pair. */
-export type ReplaySide = (pair: number) => Promise<ReplayRun>;
+/** What replays the workload once, and is ready to. */
+export interface PreparedReplay extends AsyncDisposable {
+  run(): Promise<ReplayRun>;
+}
+
+/** Makes a replay ready, with other randomness for another pair. */
+export type ReplaySide = (pair: number) => Promise<PreparedReplay>;
 
 export interface ProveFixOptions {
   readonly patch: FixProof["patch"];
@@ -46,47 +56,90 @@ export interface ProveFixOptions {
   readonly measures: ClusterMeasures;
   readonly before: ReplaySide;
   readonly after: ReplaySide;
+  /** Pairs after which the verdict is looked at. */
   readonly pairs: number;
+  /** Looks, each after so many more pairs; the last of them only where the ones before were inconclusive. Default 1. */
+  readonly looks?: number;
+  /** Both of a pair run at the same time, so that whatever else the machine does slows both alike. Default: one after the other. */
+  readonly isTogether?: boolean;
   readonly standard?: FixStandard;
   readonly nowMs: number;
   readonly onPair?: (done: number) => void;
 }
 
-/** Replays without and with the patch in turn, every other pair the other way round, so that what drifts meets both alike. */
+/**
+ * Replays without and with the patch, both at once or in turn, every other pair the other way round, so that what drifts meets both
+ * alike. Several looks share the chance of error of the standard's confidence: the first has half of it, so that looking again does
+ * not make it greater.
+ */
 export async function proveFix(options: ProveFixOptions): Promise<FixProof> {
-  const { patch, on, workload, measures, before, after, standard, nowMs } = options;
+  const { patch, on, workload, measures, standard, nowMs, looks = 1 } = options;
   const pairs: ReplayPair[] = [];
-  for (let pair = 0; pair < options.pairs; pair++) {
-    if (pair % 2 === 0) {
-      const first = await before(pair);
-      pairs.push({ before: first, after: await after(pair) });
-    } else {
-      const first = await after(pair);
-      pairs.push({ before: await before(pair), after: first });
+  const error = 1 - (standard?.confidence ?? usualConfidence);
+  for (let look = 0; ; look++) {
+    while (pairs.length < (look + 1) * options.pairs) {
+      pairs.push(await onePair(options, pairs.length));
+      options.onPair?.(pairs.length);
     }
-    options.onPair?.(pair + 1);
+    const share = looks === 1 ? 1 : look === 0 ? 0.5 : 0.5 / (looks - 1);
+    const { target, ...verdict } = judgeFix(measures, pairs, workload, {
+      ...standard,
+      confidence: 1 - error * share,
+    });
+    // what the replay does not show, more of them do not show either
+    const isSettled = verdict.verdict !== "inconclusive" || target === undefined || target.before === 0;
+    if (!isSettled && look + 1 < looks) continue;
+    return {
+      ...verdict,
+      ...(target !== undefined && { target }),
+      patch,
+      cost: {
+        before: costOf(pairs.map((pair) => pair.before)),
+        after: costOf(pairs.map((pair) => pair.after)),
+      },
+      requests: workload.requests.length,
+      with_prompts: workload.numWithPrompts,
+      pairs: pairs.length,
+      on,
+      at: nowMs,
+    };
   }
-  const { target, ...verdict } = judgeFix(measures, pairs, workload, standard);
-  return {
-    ...verdict,
-    ...(target !== undefined && { target }),
-    patch,
-    cost: {
-      before: costOf(pairs.map((pair) => pair.before)),
-      after: costOf(pairs.map((pair) => pair.after)),
-    },
-    requests: workload.requests.length,
-    with_prompts: workload.numWithPrompts,
-    pairs: pairs.length,
-    on,
-    at: nowMs,
-  };
+}
+
+async function onePair({ before, after, isTogether }: ProveFixOptions, pair: number): Promise<ReplayPair> {
+  const isTurned = pair % 2 === 1;
+  const sides = isTurned ? [after, before] : [before, after];
+  const runs: ReplayRun[] = [];
+  if (isTogether === true) runs.push(...(await atOnce(sides, pair)));
+  else
+    for (const side of sides) {
+      await using prepared = await side(pair);
+      runs.push(await prepared.run());
+    }
+  const [first, second] = runs as [ReplayRun, ReplayRun];
+  return isTurned ? { before: second, after: first } : { before: first, after: second };
+}
+
+/** None begins before all are ready. */
+async function atOnce(sides: readonly ReplaySide[], pair: number): Promise<readonly ReplayRun[]> {
+  const prepared = await Promise.allSettled(sides.map((side) => side(pair)));
+  try {
+    const ready = prepared.map((one) => {
+      if (one.status === "rejected") throw OctavoError.from(one.reason);
+      return one.value;
+    });
+    return await Promise.all(ready.map((replay) => replay.run()));
+  } finally {
+    for (const one of prepared) if (one.status === "fulfilled") await one.value[Symbol.asyncDispose]();
+  }
 }
 
 function costOf(runs: readonly ReplayRun[]): FixProof["cost"]["before"] {
   const computed = runs.flatMap(({ computeMs }) => computeMs ?? []);
+  const replicas = runs.flatMap(({ replicaSeconds }) => replicaSeconds ?? []);
   return {
     seconds: mean(runs.map(({ durationMs }) => durationMs)) / 1000,
     ...(computed.length === runs.length && { compute_seconds: mean(computed) / 1000 }),
+    ...(replicas.length === runs.length && { replica_seconds: mean(replicas) }),
   };
 }

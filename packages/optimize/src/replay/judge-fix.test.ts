@@ -107,6 +107,8 @@ test("of 100 patches that right nothing none is accepted, on quiet and on busy m
 test("a patch without effect is accepted about as rarely as the interval says", () => {
   // one side of 99 %: 0.5 % of 400 are 2; 7 are beyond the 99.5th percentile of such a count
   assert.ok(tally(400, (seed) => verdictOf(seed, { noise: 0.3, after: {} }))["accepted"]! <= 7);
+  const failing = { noise: 0.3, before: { failing: 0.3 }, after: { failing: 0.3 } };
+  assert.ok(tally(400, (seed) => verdictOf(seed, failing, "request"))["accepted"]! <= 7);
 });
 
 test("a patch that rights the problem is accepted, and one that is noise-free and idle is rejected", () => {
@@ -127,6 +129,20 @@ test("a harm that is shown rejects whatever got better; a problem that replays d
   assert.equal(verdictOf(3, { noise: 0.05, after: {} }, "request"), "inconclusive");
   const measures = measuresOf({ kind: "serving", cause: "queue", quotes: [] }, [], 0.5);
   assert.throws(() => judgeFix(measures, [], { requests }), /repeats is 0; at least 3 are needed/);
+});
+
+test("requests that fail less often are told from more replays, where one replay has too few", () => {
+  const half = { noise: 0.1, before: { failing: 0.5 }, after: { failing: 0.1 } };
+  assert.ok(tally(50, (seed) => verdictOf(seed, half, "request"))["accepted"]! >= 40);
+});
+
+test("a harm that is small beside what is won is no harm", () => {
+  // gaps of 1 ms become 4 ms; first tokens come 150 ms earlier
+  const small = { noise: 0.02, before: { gap: 0.025 }, after: { firstToken: 0.5, gap: 0.1 } };
+  assert.equal(verdictOf(1, small), "accepted");
+  assert.equal(verdictOf(1, { ...small, after: { gap: 0.1 } }), "rejected", "nothing is won");
+  const large = { ...small, after: { firstToken: 0.5, gap: 2 } };
+  assert.equal(verdictOf(1, large), "rejected", "79 ms against 150 ms");
 });
 
 test("what a cluster is about is what its findings quote", () => {

@@ -32,11 +32,16 @@ export interface FixVerdict {
 export interface FixStandard {
   /** The measure must fall by this share of what it was. Default 0.1. */
   readonly leastImprovement?: number;
-  /** Guards may rise by this share (of milliseconds) or a tenth of it (shares of requests). Default 0.25. */
+  /**
+   * Guards may rise by this share (of milliseconds) or a tenth of it (shares of requests). Default 0.25. Milliseconds that are few
+   * beside those that are won do not count either: this share of them.
+   */
   readonly guardMargin?: number;
   /** Of the two-sided intervals. Default 0.99. */
   readonly confidence?: number;
 }
+
+export const usualConfidence = 0.99;
 
 /** With two pairs an interval at 99 % is as wide as anything. */
 export const fewestPairs = 3;
@@ -47,13 +52,13 @@ export const fewestPairs = 3;
  *
  * Requests of one replay wait for each other, so the pair of replays is the unit: Student's interval over the pairs, of the log ratio
  * for milliseconds. Shares can be equal in all pairs, which is no certainty: their interval is at least Newcombe's for the requests
- * of one replay.
+ * of all replays.
  */
 export function judgeFix(
   { target, guards, reported }: ClusterMeasures,
   pairs: readonly ReplayPair[],
   { requests }: Pick<RecordedWorkload, "requests">,
-  { leastImprovement = 0.1, guardMargin = 0.25, confidence = 0.99 }: FixStandard = {},
+  { leastImprovement = 0.1, guardMargin = 0.25, confidence = usualConfidence }: FixStandard = {},
 ): FixVerdict {
   if (pairs.length < fewestPairs)
     throw new OctavoError(
@@ -78,7 +83,9 @@ export function judgeFix(
   if (main === undefined)
     return verdict("inconclusive", `no request of the cluster has ${target.name} in both replays`);
   if (main.before === 0) return verdict("inconclusive", "the replay does not show the problem");
-  const marginOf = ({ unit }: MeasuredChange): number => (unit === "ms" ? guardMargin : guardMargin / 10);
+  const wonMs = main.unit === "ms" ? Math.max(0, main.before - main.after) : 0;
+  const marginOf = ({ unit, before }: MeasuredChange): number =>
+    unit === "ms" ? Math.max(guardMargin, (guardMargin * wonMs) / before) : guardMargin / 10;
   const beyond = others.filter((guard) => guard.change > marginOf(guard));
   const worse = beyond.find((guard) => (guard.interval?.[0] ?? -Infinity) > marginOf(guard));
   if (worse !== undefined) return verdict("rejected", `it makes ${worse.measure} worse`);
@@ -88,7 +95,10 @@ export function judgeFix(
     return verdict("rejected", `${main.measure} does not fall by ${percent(leastImprovement)}`);
   if (high >= 0 || main.change > wanted)
     return verdict("inconclusive", `the replays do not settle whether ${main.measure} falls`);
-  const [unsure] = [...beyond, ...changesOf(guards, guardConfidence).filter(mayDouble)];
+  const [unsure] = [
+    ...beyond,
+    ...changesOf(guards, guardConfidence).filter((guard) => mayDouble(guard, marginOf(guard))),
+  ];
   if (unsure !== undefined)
     return verdict("inconclusive", `${unsure.measure} may be worse with it; more replays would tell`);
   return verdict("accepted", `${main.measure} falls, and nothing else that was measured gets worse`);
@@ -97,9 +107,11 @@ export function judgeFix(
 /** Of the interval by which a guard is shown not to double, or a share not to rise by ten points. */
 const guardConfidence = 0.9;
 
-function mayDouble({ unit, change, interval }: MeasuredChange): boolean {
+function mayDouble({ unit, change, interval }: MeasuredChange, margin: number): boolean {
   // a share that did not rise in any pair has an interval as wide as one replay's requests make it
-  return unit === "ms" ? (interval?.[1] ?? Infinity) > 1 : change > 0 && (interval?.[1] ?? 1) > 0.1;
+  return unit === "ms"
+    ? (interval?.[1] ?? Infinity) > Math.max(1, margin)
+    : change > 0 && (interval?.[1] ?? 1) > 0.1;
 }
 
 /** Undefined where some pair has no request with the measure on both sides. */
@@ -138,9 +150,14 @@ function changeOf(
     each.map((one) => one.after - one.before),
     confidence,
   ).interval ?? [after - before, after - before];
-  const size = pairs[0]!.before.observations.filter(
-    (observation, index) => among(index) && measure.of(observation) !== undefined,
-  ).length;
+  const size = pairs.reduce(
+    (sum, pair) =>
+      sum +
+      pair.before.observations.filter(
+        (observation, index) => among(index) && measure.of(observation) !== undefined,
+      ).length,
+    0,
+  );
   const count = (share: number): { readonly successes: number; readonly trials: number } => ({
     successes: Math.round(share * size),
     trials: size,

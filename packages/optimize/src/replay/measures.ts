@@ -51,7 +51,7 @@ const gapFields: ReadonlySet<string> = new Set(
 interface MeasuredCluster {
   readonly kind: string;
   readonly cause: string;
-  readonly quotes: readonly { readonly field: string }[];
+  readonly quotes: readonly { readonly field: string; readonly text: string }[];
 }
 
 export interface ClusterMeasures {
@@ -63,6 +63,7 @@ export interface ClusterMeasures {
   readonly reported: readonly ReplayMeasure[];
 }
 
+/** What a replay measures to prove a fix of a cluster: its own finding first, then what must not become worse. */
 export function measuresOf(
   { kind, cause, quotes }: MeasuredCluster,
   evaluators: readonly string[],
@@ -73,7 +74,7 @@ export function measuresOf(
     kind === "request"
       ? failed
       : kind === "serving"
-        ? quotes.some(({ field }) => gapFields.has(field))
+        ? quotes.some(({ field, text }) => gapFields.has(field) || text === "decode_latency")
           ? longestGap
           : firstToken
         : cause === "cut_off"

@@ -1,6 +1,7 @@
-import { appendFile, type FileHandle, mkdir, open } from "node:fs/promises";
+import { appendFile, type FileHandle, open } from "node:fs/promises";
 import { dirname } from "node:path";
-import { OctavoError, type MachineRecord, type MeteringRecord } from "@octavo/protocol";
+import { makeFolder } from "@octavo/protocol/make-folder";
+import { OctavoError, systemProblem, type MachineRecord, type MeteringRecord } from "@octavo/protocol";
 
 export interface MeteringLogOptions {
   readonly path: string;
@@ -32,11 +33,11 @@ export class MeteringLog {
   /** Throws `invalid_option` if the file cannot be written. */
   static async open(options: MeteringLogOptions): Promise<MeteringLog> {
     try {
-      await mkdir(dirname(options.path), { recursive: true });
+      makeFolder(dirname(options.path));
       await appendFile(options.path, "");
     } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause);
-      throw new OctavoError("invalid_option", `meteringLog: ${options.path} cannot be written: ${reason}`, {
+      const why = `meteringLog: ${options.path} cannot be written: ${systemProblem(cause)}`;
+      throw new OctavoError("invalid_option", why, {
         param: "meteringLog",
         cause,
       });

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
-import { OctavoError } from "@octavo/protocol/errors";
+import { OctavoError, systemProblem } from "@octavo/protocol/errors";
 import type { ServerConfig } from "../config.js";
 
 /** What `node:https` takes. */
@@ -59,11 +59,7 @@ function read(param: string, path: string): Buffer {
   try {
     return readFileSync(path);
   } catch (cause) {
-    throw invalid(
-      param,
-      `${path} cannot be read (${(cause as NodeJS.ErrnoException).code ?? "unknown"})`,
-      cause,
-    );
+    throw invalid(param, `${path} cannot be read: ${systemProblem(cause)}`, cause);
   }
 }
 

@@ -69,6 +69,10 @@ export function registerEngineMetrics(
     onStepFailed() {
       counters.stepsFailed.add(1);
     },
+    onDeviceRenewed(seconds) {
+      counters.devicesLost.add(1);
+      counters.deviceLostSeconds.add(seconds);
+    },
     onPreemption() {
       counters.preemptions.add(1);
     },
@@ -203,6 +207,14 @@ function registerCounters(registry: Registry, legacy: boolean) {
     stepsFailed: [
       "octavo:steps_failed_total",
       "Steps in which the backend failed; their requests are retried alone.",
+    ],
+    devicesLost: [
+      "octavo:device_losses_total",
+      "Times that the GPU was lost and came back; requests in flight were computed again.",
+    ],
+    deviceLostSeconds: [
+      "octavo:device_lost_seconds_total",
+      "Seconds until a lost GPU was back with the weights.",
     ],
     preemptions: ["vllm:num_preemptions_total", "Cumulative number of preemptions."],
     promptTokens: [

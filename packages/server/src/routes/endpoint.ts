@@ -10,7 +10,7 @@ export interface Endpoint extends RouteFacts {
   /** Other paths that answer in the same way. */
   readonly aliases?: readonly string[];
   /** The setting that enables the endpoint. */
-  readonly onlyWith?: "enableFaultInjection";
+  readonly onlyWith?: "enableFaultInjection" | "replicaKey";
   /** Whether the model computes for it; default: where it has a span. */
   readonly runsModel?: boolean;
   /** `rest`: the part of the path matched by the star. */

@@ -30,6 +30,7 @@ import { changeableAdapters, handleLoadLora, handleUnloadLora } from "./lora.js"
 import { handleCountTokens, handleMessages } from "./messages.js";
 import { openApiDocument } from "./openapi.js";
 import { handleModel, handleModels } from "./models.js";
+import { prefixCacheEndpoints } from "./prefix-cache.js";
 import { handleServingRecord } from "./requests.js";
 import { handleCancelResponse, handleResponse, handleResponses } from "./responses.js";
 import { handleRerank, handleScore } from "./scoring.js";
@@ -136,6 +137,7 @@ export const endpoints: readonly Endpoint[] = [
     handle: handleEmbeddings,
   }),
   ...vllmEndpoints,
+  ...prefixCacheEndpoints,
   endpointWithBody({
     method: "POST",
     path: "/score",
@@ -347,7 +349,9 @@ export const endpoints: readonly Endpoint[] = [
 ];
 
 /** The endpoints of a server with these settings; each alias becomes a row. */
-export function endpointsWith(config: Pick<ServerConfig, "enableFaultInjection">): readonly Endpoint[] {
+export function endpointsWith(
+  config: Pick<ServerConfig, "enableFaultInjection" | "replicaKey">,
+): readonly Endpoint[] {
   return endpoints
     .filter(({ onlyWith }) => onlyWith === undefined || config[onlyWith])
     .flatMap((row) => [
@@ -366,7 +370,7 @@ export function serverRoutes(models: ServedModels): readonly Route[] {
 /** The table of docs/reference/http.md. */
 export function endpointTable(): string {
   const keys = { public: "no", tenant: "yes", admin: "operator's" };
-  const rows = endpointsWith({ enableFaultInjection: true }).map(
+  const rows = endpointsWith({ enableFaultInjection: true, replicaKey: "known" }).map(
     ({ method, path, access, summary }) => `| ${method} | \`${path}\` | ${keys[access]} | ${summary} |`,
   );
   return ["| Method | Path | Key | What it does |", "| --- | --- | --- | --- |", ...rows].join("\n");

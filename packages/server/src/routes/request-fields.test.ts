@@ -48,7 +48,7 @@ const clientFields: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-const endpoints = endpointsWith({ enableFaultInjection: false });
+const endpoints = endpointsWith({ enableFaultInjection: false, replicaKey: undefined });
 
 function schemaOf(path: string): z.ZodObject {
   const schema = endpoints.find((row) => row.path === path && row.method === "POST")?.request;

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from "node:fs";
-import { OctavoError, parseWith } from "@octavo/protocol";
+import { OctavoError, systemProblem, parseWith } from "@octavo/protocol";
 import { formatBinaryBytes } from "@octavo/protocol/options";
 import { z } from "zod";
 import {
@@ -142,8 +142,7 @@ export function readTenantsFile(path: string): TenantSettings {
     text = readFileSync(path, "utf8");
   } catch (cause) {
     if (cause instanceof OctavoError) throw cause;
-    const { code = "unknown" } = cause as NodeJS.ErrnoException;
-    throw invalid(path, code === "ENOENT" ? "there is no such file" : `cannot be read (${code})`, cause);
+    throw invalid(path, systemProblem(cause), cause);
   }
   return parseTenantSettings(text, path);
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type {
+  HotPrefix,
   EmbeddingRequest,
   Engine,
   EngineObserver,
@@ -142,6 +143,10 @@ export class FakeEngine implements Engine {
     );
     await Promise.race([idle, sleep(deadlineMs, undefined, { ref: false })]);
     this.#drained.abort();
+  }
+
+  hotPrefixes(): readonly HotPrefix[] {
+    return [];
   }
 
   resetPrefixCache(): boolean {

@@ -11,7 +11,7 @@ import {
 import { declaredActivations, describeActivations } from "@octavo/artifacts/program/declared-activations";
 import { compileChatTemplate, createTokenizer } from "@octavo/engine/parts";
 import { type Backend, createCpuBackend, type KvDtype } from "@octavo/kernels";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError, systemProblem } from "@octavo/protocol";
 import { parseCases } from "./data/cases.js";
 import { type ForcedSequence, forcedSequence, unscored } from "./data/forced-sequence.js";
 import { renderCase, type Templates } from "./data/render.js";
@@ -152,7 +152,10 @@ async function readData(path: string): Promise<Buffer> {
     const { size } = await stat(path);
     if (size <= maxDataBytes) return await readFile(path);
   } catch (cause) {
-    throw new OctavoError("invalid_option", `${path} cannot be read`, { param: "data", cause });
+    throw new OctavoError("invalid_option", `data: ${path} cannot be read: ${systemProblem(cause)}`, {
+      param: "data",
+      cause,
+    });
   }
   throw new OctavoError("invalid_option", `${path} is larger than ${maxDataBytes} bytes; split it`, {
     param: "data",

@@ -101,14 +101,19 @@ const methods: Readonly<Record<MethodSettings["kind"], QuantizeMethod>> = {
     },
   },
   gguf: {
-    takes: [],
-    read: (_, type = "") => {
+    takes: ["calibration"],
+    read: ({ calibration, method }, type = "") => {
       const mix = ggufMixes.get(type.toUpperCase());
-      if (mix !== undefined) return { kind: "gguf", mix };
-      throw invalidOption(
-        "method",
-        `has the GGUF type ${JSON.stringify(type)}; known are ${[...ggufMixes.keys()].join(", ")}`,
-      );
+      if (mix === undefined) {
+        throw invalidOption(
+          "method",
+          `has the GGUF type ${JSON.stringify(type)}; known are ${[...ggufMixes.keys()].join(", ")}`,
+        );
+      }
+      if (calibration !== undefined && !mix.takesImportance) {
+        throw invalidOption("calibration", `means nothing to the method ${method}`);
+      }
+      return { kind: "gguf", mix };
     },
   },
 };

@@ -80,3 +80,17 @@ test("and so they do on a larger random model whose activations are correlated a
   assert.ok(kl["awq"]! < kl["awq rounded"]!, losses);
   assert.ok(kl["fp8"]! < Math.min(kl["gptq"]!, kl["awq"]!), losses);
 });
+
+test("an importance matrix keeps GGUF's low bits nearer to the original", async () => {
+  const model = join(scratch, "important");
+  writeStructuredModel(model, 5);
+  const lossOf = lossesOf(model, await heldOutLogprobs(model));
+  for (const type of ["IQ4_XS", "Q2_K"]) {
+    const method = `gguf:${type}`;
+    const plain = await lossOf(`${type} plain`, { method });
+    const important = await lossOf(`${type} important`, { method, ...texts });
+    assert.ok(important.kl < plain.kl, `${type}: ${important.kl} for ${plain.kl}`);
+    assert.equal(important.card.errorOf, "weights");
+    assert.equal(important.card.calibration?.sequences, 24);
+  }
+});

@@ -6,6 +6,8 @@ import { artifactUnsupported } from "@octavo/text/files/artifact-file";
 import { type Backend, createCpuBackend, defaultThreadCount } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol";
 import { CalibratedConversion } from "./calibration/calibrated-conversion.js";
+import { CalibrationFlow } from "./calibration/calibration-flow.js";
+import { ImportanceMatrix } from "./calibration/importance-matrix.js";
 import { type CalibrationTexts, readCalibration } from "./calibration/texts.js";
 import { moduleFormat } from "./formats/module-format.js";
 import {
@@ -143,12 +145,14 @@ function chooseConverter(
   backend: Backend | null,
   numThreads = defaultThreadCount(),
 ): UnitConverter {
-  if (settings.kind === "gguf") return new GgufConverter(source, settings.mix, numThreads);
+  const flow =
+    texts === undefined || backend === null ? undefined : new CalibrationFlow(source, texts, backend);
+  if (settings.kind === "gguf") {
+    return new GgufConverter(source, settings.mix, numThreads, flow && new ImportanceMatrix(flow));
+  }
   const format = moduleFormat(settings, floatOf(source.checkpoint.config.dtype));
   const conversion =
-    texts === undefined || backend === null
-      ? plainConversion(format)
-      : new CalibratedConversion(source, settings, format, texts, backend);
+    flow === undefined ? plainConversion(format) : new CalibratedConversion(flow, settings, format);
   return new SafetensorsConverter(source, format, conversion, chosen);
 }
 
@@ -231,7 +235,7 @@ function describe(
     },
     weightBytes: sum(work.units.flatMap((unit) => unit.tensors.map((tensor) => tensor.byteLength))),
     calibration: texts?.facts ?? null,
-    errorOf: texts === undefined ? "weights" : "outputs",
+    errorOf: texts === undefined || settings.kind === "gguf" ? "weights" : "outputs",
     modules: describeModules(work.units),
   };
 }

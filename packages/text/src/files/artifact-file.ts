@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
-import { OctavoError } from "@octavo/protocol/errors";
+import { OctavoError, systemProblem } from "@octavo/protocol/errors";
 
 /** Names and keys come from the file, which may have put megabytes into one. */
 const maxProblemLength = 600;
@@ -68,7 +68,7 @@ export class ArtifactFile implements Disposable {
       try {
         count = readSync(this.#fd, buffer, done, length - done, offset + done);
       } catch (error) {
-        throw artifactInvalid(this.path, `cannot be read (${reasonOf(error)})`, error);
+        throw artifactInvalid(this.path, `cannot be read: ${systemProblem(error)}`, error);
       }
       if (count === 0) throw artifactInvalid(this.path, "became shorter while it was being read");
       done += count;
@@ -105,7 +105,7 @@ function openFailure(path: string, error: unknown): OctavoError {
   if (reason === "ENOENT" || reason === "ENOTDIR") {
     return new OctavoError("artifact_not_found", `${path}: no such file`, { cause: error });
   }
-  return artifactInvalid(path, `cannot be opened (${reason})`, error);
+  return artifactInvalid(path, `cannot be opened: ${systemProblem(error)}`, error);
 }
 
 function reasonOf(error: unknown): string {

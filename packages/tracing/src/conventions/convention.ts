@@ -8,12 +8,14 @@ export type ConventionName = "opentelemetry" | "openinference" | "traceai";
 
 export type Convention = (span: LlmSpan) => Attributes;
 
+/** How each convention names what a span knows. */
 export const conventions: Readonly<Record<ConventionName, Convention>> = {
   opentelemetry: openTelemetryAttributes,
   openinference: openInferenceAttributes,
   traceai: traceAiAttributes,
 };
 
+/** Vocabularies that spans can be written in. */
 export const conventionNames = Object.keys(conventions) as readonly ConventionName[];
 
 /** The span in each of the conventions, the caller's own attributes last. */

@@ -30,7 +30,7 @@ export class ContentStore implements SpanSink {
     const spans = await SpanStore.open(options);
     const folder = join(options.folder, contentFolder);
     // a failure is told by the store that is opened next
-    await mkdir(folder, { recursive: true, mode: 0o700 }).catch(() => undefined);
+    await mkdir(folder, { mode: 0o700 }).catch(() => undefined);
     const sliceMs = contentMaxAgeMs / 16;
     const withContent = await SpanStore.open({
       ...options,

@@ -1,5 +1,6 @@
-import { mkdir, open, rm } from "node:fs/promises";
+import { open, rm } from "node:fs/promises";
 import { dirname } from "node:path";
+import { makeFolder } from "@octavo/protocol/make-folder";
 import { OctavoError } from "@octavo/protocol";
 import { columns } from "./columns.js";
 import { listSegments, type Segment } from "./segments.js";
@@ -269,7 +270,7 @@ function percentilesOf(value: unknown): Percentiles {
 /** So that what cannot be written is told from a store that cannot be read. */
 async function checkWritable(path: string): Promise<void> {
   try {
-    await mkdir(dirname(path), { recursive: true });
+    makeFolder(dirname(path));
     await (await open(path, "w")).close();
   } catch (cause) {
     const { code = "unknown" } = cause as NodeJS.ErrnoException;

@@ -1,6 +1,7 @@
-import { appendFile, mkdir } from "node:fs/promises";
+import { appendFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
+import { makeFolder } from "@octavo/protocol/make-folder";
 import { OctavoError } from "@octavo/protocol";
 import { ProblemReport, failureReason } from "../export/problem-report.js";
 import type { SinkCounts, SpanSink } from "../export/span-sink.js";
@@ -84,7 +85,7 @@ export class SpanStore implements SpanSink {
   /** Makes the folder, and finishes segments of processes that ended. Throws `invalid_option` where it cannot be written. */
   static async open(options: SpanStoreOptions): Promise<SpanStore> {
     try {
-      await mkdir(options.folder, { recursive: true });
+      makeFolder(options.folder);
     } catch (cause) {
       const message = `traceStore: ${options.folder} cannot be written: ${failureReason(cause)}`;
       throw new OctavoError("invalid_option", message, { param: "traceStore", cause });

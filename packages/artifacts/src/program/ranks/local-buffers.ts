@@ -84,6 +84,7 @@ function headsOf(
 ): LocalBuffer | undefined {
   const op = ops.find((one) => one.op === "attention");
   if (op?.op !== "attention") return undefined;
+  if (op?.v === undefined) return undefined;
   const spans = [op.q, op.k, op.v].map((ref) => spanOf(ref, buffers));
   if (spans.some((span) => span.buffer !== buffer)) return undefined;
   return new LocalBuffer(
@@ -136,6 +137,7 @@ function staysWithin(op: PlannedOp, buffer: number, local: LocalBuffer, buffers:
     case "gate":
     case "gated_delta_rule":
     case "gather":
+    case "head_linear":
     case "layer_norm":
     case "receive":
     case "round_e4m3":

@@ -91,6 +91,7 @@ class RankPlanner {
       case "gate":
       case "gated_delta_rule":
       case "gather":
+      case "head_linear":
       case "layer_norm":
       case "receive":
       case "round_e4m3":
@@ -129,7 +130,14 @@ class RankPlanner {
   }
 
   #attention(op: OpOf<"attention">): void {
-    const { numHeads, numKvHeads, headDim, sinks } = op;
+    const { numHeads, numKvHeads, headDim, sinks, v } = op;
+    if (v === undefined) {
+      throw new OctavoError(
+        "invalid_option",
+        `tensor_parallel_size is ${this.#count}, but the model has latent attention, whose cache cannot be divided by heads.`,
+        { param: "tensor_parallel_size" },
+      );
+    }
     for (const [what, number] of [
       ["attention heads", numHeads],
       ["heads of keys and values", numKvHeads],
@@ -155,7 +163,7 @@ class RankPlanner {
       ...op,
       q: own(op.q, numHeads),
       k: own(op.k, numKvHeads),
-      v: own(op.v, numKvHeads),
+      v: own(v, numKvHeads),
       out: this.#own(this.#span(op.out)),
       numHeads: heads.width,
       numKvHeads: numKvHeads / this.#count,

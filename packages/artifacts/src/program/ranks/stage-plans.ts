@@ -7,8 +7,8 @@ import { type ModelPlan, type PlannedOp, weightsIn } from "../model-plan.js";
 /** One stage of a model, and what of the caches is its own. */
 export interface StagePlan {
   readonly plan: ModelPlan;
-  /** Layers of keys and values. */
-  readonly numLayers: number;
+  /** Its layers of keys and values, by their number in the whole model. */
+  readonly kvLayers: readonly number[];
   /** Its recurrent ops, by their number in the whole model. */
   readonly states: readonly number[];
 }
@@ -68,7 +68,7 @@ function stageOf(
       ],
       adaptable: received.length + sent.length === 0 ? plan.adaptable : new Map(),
     },
-    numLayers: layers.size,
+    kvLayers: [...layers.keys()],
     states: [...states.keys()],
   };
 }

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { testDriverConformance } from "../../testing/driver-conformance.js";
-import { fakeReplicaCommand, fakeSpec, until } from "../../testing/test-specs.js";
+import { fakeReplicaCommand, fakeSpec, fakeStandbyCommand, until } from "../../testing/test-specs.js";
 import type { ReplicaSpec } from "../replica-driver.js";
 import { CoreSet, ownCores, parseCores } from "./core-set.js";
 import { LocalDriver } from "./local-driver.js";
@@ -24,21 +24,34 @@ const wanted = (spec: ReplicaSpec, count: number, ready: readonly string[] = [])
   rejected: new Map<string, string>(),
 });
 
-testDriverConformance("local", async () => {
-  const driver = openDriver();
-  return {
-    driver,
-    periodMs: 10,
-    spec: (version, kind) => fakeSpec({ version, engineArgs: kind === "broken" ? ["--fault", "exit"] : [] }),
-    async kill({ id }) {
-      const pid = driver.pidOf(id);
-      assert.ok(pid);
-      process.kill(pid, "SIGKILL");
-      await until(async () => (await driver.observe("fake")).every((replica) => replica.id !== id));
-    },
-    [Symbol.asyncDispose]: () => driver.close(),
-  };
-});
+const withStandby = (said: string[] = []): LocalDriver =>
+  new LocalDriver({
+    config: { cores: undefined, log: "off" },
+    command: fakeReplicaCommand,
+    standby: fakeStandbyCommand,
+    tell: (message) => said.push(message),
+  });
+
+for (const [name, open] of [
+  ["local", openDriver],
+  ["standby local", withStandby],
+] as const)
+  testDriverConformance(name, async () => {
+    const driver = open();
+    return {
+      driver,
+      periodMs: 10,
+      spec: (version, kind) =>
+        fakeSpec({ version, engineArgs: kind === "broken" ? ["--fault", "exit"] : [] }),
+      async kill({ id }) {
+        const pid = driver.pidOf(id);
+        assert.ok(pid);
+        process.kill(pid, "SIGKILL");
+        await until(async () => (await driver.observe("fake")).every((replica) => replica.id !== id));
+      },
+      [Symbol.asyncDispose]: () => driver.close(),
+    };
+  });
 
 describe("local replicas", () => {
   it("says before a start what the machine cannot give", async () => {
@@ -75,6 +88,42 @@ describe("local replicas", () => {
     assert.ok(said.some((line) => /ended by itself \(exit code 3: there is no such model\)/.test(line)));
     const waits = said.flatMap((line) => /starts in ([\d.]+) s/.exec(line)?.[1] ?? []).map(Number);
     assert.deepEqual(waits, [0.5, 1]);
+    await driver.close();
+  });
+
+  it("a process waits once all replicas are ready, is the next one, on its cores, and is replaced; one that dies is not missed", async () => {
+    const driver = withStandby();
+    const spec = fakeSpec({ fields: { ray_actor_options: { num_cpus: 1 } } });
+    const settle = (count: number): Promise<unknown> =>
+      until(async () => {
+        const ready = (await driver.observe("fake")).filter(({ url }) => url !== undefined);
+        await driver.apply(
+          wanted(
+            spec,
+            count,
+            ready.map(({ id }) => id),
+          ),
+        );
+        return ready.length === count;
+      });
+    await driver.apply(wanted(spec, 1));
+    assert.equal(driver.standbyPid, undefined, "the first replica does not share its start");
+    await settle(1);
+    await until(() => driver.standbyPid !== undefined);
+    const waiting = driver.standbyPid;
+    await settle(2);
+    assert.equal(driver.pidOf("fake-1"), waiting);
+    if (process.platform === "linux") {
+      const [, cores = ""] =
+        /^Cpus_allowed_list:\s*(\S+)/m.exec(await readFile(`/proc/${waiting}/status`, "utf8")) ?? [];
+      assert.equal(parseCores(cores).length, 1);
+    }
+    const next = driver.standbyPid;
+    assert.ok(next !== undefined && next !== waiting);
+    process.kill(next, "SIGKILL");
+    await until(() => driver.standbyPid === undefined);
+    await settle(3);
+    assert.equal(driver.standbyPid, undefined, "it is not started over and over");
     await driver.close();
   });
 

@@ -1,9 +1,11 @@
+import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { totalmem } from "node:os";
 import type { LocalDriverConfig } from "../../config/deployment-schema.js";
 import type { ObservedReplica, ReplicaDriver, ReplicaSpec, WantedReplicas } from "../replica-driver.js";
 import { CoreSet, ownCores, parseCores } from "./core-set.js";
-import { isInstalled, LocalReplica } from "./local-replica.js";
+import { isInstalled, Launcher } from "./launcher.js";
+import { LocalReplica } from "./local-replica.js";
 import { planLocal } from "./plan-local.js";
 import { ReplicaLog } from "./replica-log.js";
 
@@ -11,6 +13,8 @@ export interface LocalDriverOptions {
   readonly config: Pick<LocalDriverConfig, "cores" | "log">;
   /** What stands before `serve`: Node and octavo's script. */
   readonly command: readonly string[];
+  /** What starts a process that waits to be a replica, as `Launcher` says; without it none waits. */
+  readonly standby?: readonly string[] | undefined;
   readonly tell: (message: string) => void;
 }
 
@@ -33,9 +37,12 @@ interface Deployment {
 /** Replicas as child processes of this one, each pinned to its cores. */
 export class LocalDriver implements ReplicaDriver {
   readonly kind = "local";
+  /** In the environment of replicas: other users can read command lines. */
+  readonly replicaKey = randomBytes(32).toString("base64url");
   readonly #options: LocalDriverOptions;
   readonly #log: ReplicaLog;
   readonly #cores: CoreSet;
+  readonly #launcher: Launcher;
   readonly #deployments = new Map<string, Deployment>();
   readonly #listeners: ((deployment: string) => void)[] = [];
   #isClosed = false;
@@ -43,7 +50,10 @@ export class LocalDriver implements ReplicaDriver {
   constructor(options: LocalDriverOptions) {
     this.#options = options;
     this.#log = new ReplicaLog(options.config.log);
-    const { cores } = options.config;
+    const { command, standby, config } = options;
+    const { cores } = config;
+    const environment = { OCTAVO_REPLICA_KEY: this.replicaKey };
+    this.#launcher = new Launcher({ command, standby, environment });
     this.#cores = new CoreSet(cores === undefined ? ownCores() : parseCores(cores));
   }
 
@@ -99,6 +109,10 @@ export class LocalDriver implements ReplicaDriver {
     }
     if (performance.now() < deployment.startAfterMs) return;
     for (let number = 0; number < start; number += 1) this.#start(wanted.spec, deployment);
+    const isStarting = [...this.#deployments.values()].some(({ replicas, everReady }) =>
+      [...replicas.keys()].some((id) => !everReady.has(id)),
+    );
+    if (!isStarting) this.#launcher.prepare();
   }
 
   async observe(name: string): Promise<readonly ObservedReplica[]> {
@@ -114,6 +128,11 @@ export class LocalDriver implements ReplicaDriver {
     return undefined;
   }
 
+  /** Process id of the process that waits to be the next replica. */
+  get standbyPid(): number | undefined {
+    return this.#launcher.waitingPid;
+  }
+
   onChange(listener: (deployment: string) => void): void {
     this.#listeners.push(listener);
   }
@@ -123,6 +142,7 @@ export class LocalDriver implements ReplicaDriver {
     const all = [...this.#deployments.values()].flatMap(({ replicas }) => [...replicas.values()]);
     for (const replica of all) replica.stop("drain");
     await Promise.all(all.map(({ ended }) => ended));
+    await this.#launcher.close();
     await this.#log.close();
   }
 
@@ -149,7 +169,7 @@ export class LocalDriver implements ReplicaDriver {
     const replica = new LocalReplica({
       id,
       spec,
-      command: this.#options.command,
+      launcher: this.#launcher,
       cores: this.#cores.take(id, ray_actor_options.num_cpus),
       log: this.#log,
       onChange: () => {

@@ -1,16 +1,14 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import type { ChildProcess } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { ObservedReplica, ReplicaSpec, ReplicaState } from "../replica-driver.js";
 import { serveArgs } from "../serve-args.js";
+import type { Launcher } from "./launcher.js";
 import type { ReplicaLog } from "./replica-log.js";
 
 export interface LocalReplicaOptions {
   readonly id: string;
   readonly spec: ReplicaSpec;
-  /** What stands before `serve`. */
-  readonly command: readonly string[];
+  readonly launcher: Launcher;
   /** Empty where it is not pinned. */
   readonly cores: readonly number[];
   readonly log: ReplicaLog;
@@ -35,22 +33,12 @@ export class LocalReplica implements ObservedReplica {
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: LocalReplicaOptions) {
-    const { id, spec, command, cores, log, onChange } = options;
+    const { id, spec, launcher, cores, log, onChange } = options;
     this.id = id;
     this.version = spec.version;
     this.#options = options;
-    const [file, ...args] = [
-      ...wrapper(cores),
-      ...command,
-      ...serveArgs(spec, cores.length),
-      "--host",
-      "127.0.0.1",
-      "--port",
-      "0",
-      "--replica-id",
-      id,
-    ];
-    this.#child = spawn(file, args, { stdio: ["ignore", "pipe", "pipe"] });
+    const own = ["--host", "127.0.0.1", "--port", "0", "--replica-id", id];
+    this.#child = launcher.launch([...serveArgs(spec, cores.length), ...own], cores);
     for (const stream of [this.#child.stdout, this.#child.stderr])
       if (stream !== null)
         createInterface({ input: stream }).on("line", (line) => {
@@ -114,23 +102,4 @@ export class LocalReplica implements ObservedReplica {
       this.#timer = setTimeout(() => this.#child.kill("SIGKILL"), graceMs + closingMs);
     }
   }
-}
-
-/** Pins it to its cores, and ends it when this process dies without having said so. */
-function wrapper(cores: readonly number[]): readonly string[] {
-  return [
-    ...(isInstalled("setpriv") ? ["setpriv", "--pdeathsig", "TERM"] : []),
-    ...(cores.length > 0 && isInstalled("taskset") ? ["taskset", "--cpu-list", cores.join(",")] : []),
-  ];
-}
-
-const found = new Map<string, boolean>();
-
-export function isInstalled(tool: string): boolean {
-  let isThere = found.get(tool);
-  if (isThere === undefined) {
-    isThere = (process.env["PATH"] ?? "").split(delimiter).some((folder) => existsSync(join(folder, tool)));
-    found.set(tool, isThere);
-  }
-  return isThere;
 }

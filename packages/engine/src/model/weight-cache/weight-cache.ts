@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, readdir, rename, stat, statfs, unlink } from "node:fs/promises";
+import { readdir, rename, stat, statfs, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { systemProblem } from "@octavo/protocol/errors";
+import { makeFolder } from "@octavo/protocol/make-folder";
 import type { Backend, MappedFile, Matrix, PackedForm, PackedWeights } from "@octavo/kernels";
 import type { MatrixPlan } from "@octavo/artifacts/program/model-plan";
 import { type CachedMatrix, type CacheIndex, readCacheIndex, writeCacheFile } from "./cache-file.js";
@@ -109,12 +111,12 @@ export class WeightCache {
       // Files that changed since `load` may have changed while they were packed.
       if (key.digest === this.#wanted?.digest) await this.#write(key, matrices);
     } catch (error) {
-      this.#onWarning(`The packed weights could not be kept in ${this.#folder}: ${reasonOf(error)}`);
+      this.#onWarning(`The packed weights could not be kept in ${this.#folder}: ${systemProblem(error)}`);
     }
   }
 
   async #write(key: CacheKey, matrices: Parameters<typeof writeCacheFile>[2]): Promise<void> {
-    await mkdir(this.#folder, { recursive: true });
+    makeFolder(this.#folder);
     const path = this.#pathOf(key);
     const byteLength = matrices.reduce((sum, { bytes }) => sum + bytes.byteLength, 0);
     if (byteLength > this.#maxBytes) return;
@@ -217,9 +219,4 @@ async function mapAll(
 async function freeBytesOf(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder);
   return bavail * bsize;
-}
-
-function reasonOf(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException;
-  return code === "ENOSPC" || code === "EDQUOT" ? "the disk is full" : (message ?? String(error));
 }

@@ -1,5 +1,6 @@
 import type { Sequence } from "../sequence.js";
 
+/** Values of `schedulingPolicy`: by arrival, by priority, fairly between tenants. */
 export const schedulingPolicyNames = ["fcfs", "priority", "fair"] as const;
 export type SchedulingPolicyName = (typeof schedulingPolicyNames)[number];
 

@@ -44,7 +44,7 @@ export function createFakeEngine(options: FixtureOptions = {}): {
     vocabSize: size,
     hiddenSize: 8,
     eosTokenIds: [eosToken],
-    kv: { numLayers: 1, numKvHeads: 1, headDim: 8, dtype: "f32" },
+    kv: { layers: [{ numKvHeads: 1, headDim: 8 }], dtype: "f32" },
     numBlocks: 64,
     blockSize: 4,
     maxModelLen: 128,

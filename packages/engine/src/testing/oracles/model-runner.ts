@@ -1,4 +1,13 @@
-import type { Adapter, Backend, KvCache, KvDtype, OutputRow, RowResult, RowSampling } from "@octavo/kernels";
+import {
+  type Adapter,
+  type Backend,
+  type KvCache,
+  type KvDtype,
+  kvLayersOf,
+  type OutputRow,
+  type RowResult,
+  type RowSampling,
+} from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import { interleavedHeadDimOf, packAdapter } from "../../adapters/pack-adapter.js";
 import { readAdapter } from "@octavo/artifacts/adapters/read-adapter";
@@ -7,7 +16,7 @@ import { type LoadedModel, loadModel, type LoadModelOptions } from "../../model/
 import type { PackingOptions } from "../../model/weight-packer.js";
 import { StepPlanBuilder } from "../../step/step-plan-builder.js";
 import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
-import { numAttentionLayers } from "@octavo/artifacts/program/recurrent-layers";
+import { planModel } from "@octavo/artifacts/program/registry";
 
 const BLOCK_SIZE = 4;
 
@@ -43,16 +52,13 @@ export class ModelRunner implements Disposable {
     /** The backend that runs the model, where it is another than the one that packs it. */
     behind: (last: Backend, model: LoadedModel) => Backend = (last) => last,
   ): Promise<ModelRunner> {
-    const { numKvHeads, headDim } = checkpoint.config;
     const model = await loadModel(backend, checkpoint, { ...packing, maxTokens, maxModelLen: maxTokens });
     const numBlocks = Math.ceil(maxTokens / BLOCK_SIZE);
     const running = behind(backend, model);
     const cache = running.createKvCache({
-      numLayers: numAttentionLayers(checkpoint.config),
+      layers: kvLayersOf(planModel(checkpoint.config).ops),
       numBlocks,
       blockSize: BLOCK_SIZE,
-      numKvHeads,
-      headDim,
       dtype: kvDtype,
       ...(model.stateWidths(0).length > 0 && {
         states: { numSlots: 1, maxDraftTokens: 0, widths: model.stateWidths(0) },

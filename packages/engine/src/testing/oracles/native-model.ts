@@ -1,11 +1,11 @@
-import { type Backend, createCpuBackend, type KvDtype } from "@octavo/kernels";
+import { type Backend, createCpuBackend, type KvDtype, kvLayersOf } from "@octavo/kernels";
 import { AdapterSet } from "../../adapters/adapter-set.js";
 import { interleavedHeadDimOf } from "../../adapters/pack-adapter.js";
 import { loadModel } from "../../model/load-model.js";
 import type { PackingOptions } from "../../model/weight-packer.js";
 import { createTokenizer } from "@octavo/text/tokenizer/create-tokenizer";
 import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
-import { numAttentionLayers } from "@octavo/artifacts/program/recurrent-layers";
+import { planModel } from "@octavo/artifacts/program/registry";
 import type { ModelUnderTest } from "../schedules/schedule-properties.js";
 
 const MAX_MODEL_LEN = 64;
@@ -23,7 +23,7 @@ export async function openNativeModel(
   { packLaterFrom, backend = createCpuBackend({ numThreads: 2 }) }: NativeModelOptions = {},
 ): Promise<ModelUnderTest> {
   const checkpoint = await openCheckpoint(path);
-  const { vocabSize, hiddenSize, eosTokenIds, numKvHeads, headDim } = checkpoint.config;
+  const { vocabSize, hiddenSize, eosTokenIds } = checkpoint.config;
   const maxStepTokens = 2 * MAX_MODEL_LEN;
   const model = await loadModel(backend, checkpoint, { maxTokens: maxStepTokens, packLaterFrom });
   const adapters = new AdapterSet({
@@ -44,7 +44,7 @@ export async function openNativeModel(
       vocabSize,
       hiddenSize,
       eosTokenIds,
-      kv: { numLayers: numAttentionLayers(checkpoint.config), numKvHeads, headDim, dtype: kvDtype },
+      kv: { layers: kvLayersOf(planModel(checkpoint.config).ops), dtype: kvDtype },
       ...(model.stateWidths(0).length > 0 && { stateWidths: (drafts) => model.stateWidths(drafts) }),
       maxModelLen: MAX_MODEL_LEN,
     },

@@ -73,10 +73,11 @@ export class ReferenceKvCache implements KvCache {
   constructor(spec: KvCacheSpec) {
     this.numBlocks = spec.numBlocks;
     this.blockSize = spec.blockSize;
-    const size = spec.numBlocks * spec.blockSize * spec.numKvHeads * spec.headDim;
-    const layers = Array.from({ length: spec.numLayers });
-    this.keys = layers.map(() => new Float32Array(size));
-    this.values = layers.map(() => new Float32Array(size));
+    const slots = spec.numBlocks * spec.blockSize;
+    const empty = (): Float32Array[] =>
+      spec.layers.map(({ numKvHeads, headDim }) => new Float32Array(slots * numKvHeads * headDim));
+    this.keys = empty();
+    this.values = empty();
   }
 
   get byteLength(): number {

@@ -57,6 +57,8 @@ class ReferenceStep {
           if (op.bias !== undefined) addInto(this.#row(op.out, row), vectorOf(op.bias));
           this.#adapt(op, row);
         });
+      case "head_linear":
+        return this.#eachRow((row) => this.#headLinear(op, row));
       case "rope":
         return this.#eachRow((row) => {
           const position = this.#plan.positions[row] ?? 0;
@@ -222,6 +224,17 @@ class ReferenceStep {
     this.#row(op.out, row).set(sum);
   }
 
+  #headLinear(op: Extract<Op, { op: "head_linear" }>, row: number): void {
+    const { weights, passed = 0 } = op;
+    const [input, out] = [this.#row(op.in, row), this.#row(op.out, row)];
+    for (const [head, weight] of weights.entries()) {
+      const from = input.subarray(head * (weight.cols + passed), (head + 1) * (weight.cols + passed));
+      const to = out.subarray(head * (weight.rows + passed), (head + 1) * (weight.rows + passed));
+      to.set(from.subarray(weight.cols));
+      multiply(matrixOf(weight), from.subarray(0, weight.cols), to.subarray(passed));
+    }
+  }
+
   /** For linears before `gather`, whose rows are the step's tokens. */
   #adapt(op: Extract<Op, { op: "linear" }>, row: number): void {
     const { adapters, queryStarts } = this.#plan;
@@ -251,7 +264,7 @@ class ReferenceStep {
     this.#eachRow((row) => {
       const slot = this.#plan.slots[row] ?? 0;
       keys.set(this.#row(op.k, row), slot * kvWidth);
-      values.set(this.#row(op.v, row), slot * kvWidth);
+      values.set(this.#row(op.v ?? op.k, row), slot * kvWidth);
     });
     for (let sequence = 0; sequence < this.#plan.numSequences; sequence++) {
       const [start = 0, end = 0] = this.#plan.queryStarts.subarray(sequence, sequence + 2);
@@ -279,7 +292,8 @@ class ReferenceStep {
               attended[column] = (attended[column] ?? 0) + (weight / total) * (values[offset + column] ?? 0);
             }
           }
-          this.#row(op.out, row).set(attended, head * headDim);
+          const { valueDim = headDim } = op;
+          this.#row(op.out, row).set(attended.subarray(headDim - valueDim), head * valueDim);
         }
       }
     }

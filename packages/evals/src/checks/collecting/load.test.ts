@@ -7,6 +7,7 @@ import { describe, it } from "node:test";
 import { OctavoError } from "@octavo/protocol";
 import type { EvalCase } from "../../cases/eval-case.js";
 import type { Evaluator } from "../../evaluators/evaluator.js";
+import { sampleOf } from "../../evaluators/testing/sample.js";
 import { functionTarget } from "../../targets/function-target.js";
 import type { Target } from "../../targets/target.js";
 import type { TestBed } from "../test-bed.js";
@@ -14,20 +15,8 @@ import { checkNamed } from "../table.js";
 import { LeastQueueRouter } from "./least-queue-router.js";
 import { sendOpenLoop } from "./open-loop.js";
 
-function caseOf(index: number, content = `question ${index}`): EvalCase {
-  return {
-    id: `case-${index}`,
-    messages: [{ role: "user", content }],
-    tools: [],
-    context: undefined,
-    expected: {},
-    parameters: {},
-    tenant: undefined,
-    cluster: undefined,
-    tags: [],
-    metadata: {},
-  };
-}
+const caseOf = (index: number, content = `question ${index}`): EvalCase =>
+  sampleOf({ case: { id: `case-${index}`, messages: [{ role: "user", content }] } }).case;
 
 const cases = Array.from({ length: 6 }, (_, index) => caseOf(index));
 

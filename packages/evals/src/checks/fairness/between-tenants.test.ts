@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Random } from "@octavo/statistics";
 import type { Target } from "../../targets/target.js";
+import { sampleOf } from "../../evaluators/testing/sample.js";
 import { functionTarget } from "../../targets/function-target.js";
 import { checkNamed } from "../table.js";
 import type { Observation } from "../observation.js";
@@ -107,18 +108,7 @@ describe("tenants compared with each other", () => {
       seed: 1,
       signal: new AbortController().signal,
     };
-    const cases = Array.from({ length: 3 }, (_, index) => ({
-      id: String(index),
-      messages: [{ role: "user" as const, content: "question" }],
-      tools: [],
-      context: undefined,
-      expected: {},
-      parameters: {},
-      tenant: undefined,
-      cluster: undefined,
-      tags: [],
-      metadata: {},
-    }));
+    const cases = Array.from({ length: 3 }, (_, index) => sampleOf({ case: { id: String(index) } }).case);
     const load = {
       requests: 6,
       rounds: 2,

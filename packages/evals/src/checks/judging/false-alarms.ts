@@ -57,6 +57,7 @@ export async function alongsideFalseAlarms(
   return sum;
 }
 
+/** A sentence for reports: how often conditions that differ by chance alone failed. */
 export function falseAlarmNote({ runs, failed, ruleTripped }: FalseAlarms): string {
   return `A/A: dealt to both conditions by chance ${runs} times, what was observed failed ${failed} times; the published rule tripped ${ruleTripped} times.`;
 }

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
-import { readProblem } from "../byte-source.js";
+import { systemProblem } from "@octavo/protocol";
 import { invalidFile } from "../place.js";
 
 /** A prompt that a benchmark publishes, as the user brings it. */
@@ -24,7 +24,7 @@ export async function readBenchmarkPrompt(
   placeholders: readonly string[],
 ): Promise<BenchmarkPrompt> {
   const text = await readFile(path, "utf8").catch((cause: unknown) => {
-    throw invalidFile(path, `cannot be read: ${readProblem(cause)}`, cause);
+    throw invalidFile(path, `cannot be read: ${systemProblem(cause)}`, cause);
   });
   if (text.trim() === "") throw invalidFile(path, "is empty; expected a benchmark's prompt");
   if (placeholders.length > 0 && !placeholders.some((name) => text.includes(name)))

@@ -2,8 +2,7 @@ import { readFile, realpath, stat } from "node:fs/promises";
 import { dirname, extname, isAbsolute, relative, resolve, sep } from "node:path";
 import { parse } from "csv-parse/sync";
 import { parse as parseYaml } from "yaml";
-import { OctavoError } from "@octavo/protocol";
-import { readProblem } from "../byte-source.js";
+import { OctavoError, systemProblem } from "@octavo/protocol";
 import { invalidFile } from "../place.js";
 
 /** Configurations and what they name are held whole. */
@@ -57,7 +56,7 @@ export class ConfigFiles {
     try {
       path = await realpath(resolve(folder, name));
     } catch (error) {
-      throw this.fail(at, `is ${reference}, which cannot be read: ${readProblem(error)}`, error);
+      throw this.fail(at, `is ${reference}, which cannot be read: ${systemProblem(error)}`, error);
     }
     const inside = relative(folder, path);
     if (isAbsolute(inside) || inside === ".." || inside.startsWith(`..${sep}`)) {
@@ -73,7 +72,7 @@ export class ConfigFiles {
       return await readFile(path, "utf8");
     } catch (error) {
       if (error instanceof OctavoError) throw error;
-      throw invalidFile(path, `cannot be read: ${readProblem(error)}`, error);
+      throw invalidFile(path, `cannot be read: ${systemProblem(error)}`, error);
     }
   }
 

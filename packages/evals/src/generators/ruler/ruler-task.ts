@@ -1,5 +1,6 @@
 import type { Random } from "@octavo/statistics";
 
+/** RULER's thirteen tasks, as its paper names them. */
 export const rulerTaskNames = [
   "niah_single_1",
   "niah_single_2",

@@ -20,6 +20,8 @@ export const distilledClassifier = z.strictObject({
     api_key_env: z.string().optional(),
   }),
   inputs: z.array(z.enum(["input", "output", "context", "expectedOutput"])).min(1),
+  /** Beside the inputs' embeddings, how far each is from the others. */
+  differences: z.boolean().default(false),
   mean: floats,
   scale: floats,
   /** From the inputs' embeddings one after the other to one number; ReLU between layers. Weights row by row, a row per output. */
@@ -43,6 +45,37 @@ export const distilledClassifier = z.strictObject({
 });
 
 export type DistilledClassifier = z.output<typeof distilledClassifier>;
+
+/** What decides how many numbers a classifier sees. */
+export interface ClassifierShape {
+  readonly inputs: { readonly length: number };
+  readonly embeddings: { readonly dimensions: number };
+  readonly differences?: boolean | undefined;
+}
+
+/** Numbers that a classifier of this shape sees of one case: embeddings of its inputs and, if asked for, their differences. */
+export function featureCount({ inputs: { length }, embeddings, differences }: ClassifierShape): number {
+  const pairs = differences === true ? (length * (length - 1)) / 2 : 0;
+  return length * embeddings.dimensions + pairs * (embeddings.dimensions + 1);
+}
+
+/**
+ * The inputs' embeddings one after the other; with differences then, of each two, |u - v| by dimension (Conneau et al. 2017, InferSent;
+ * Reimers and Gurevych 2019) and the logarithm of their distance, in which equal texts stand apart from similar ones.
+ */
+export function featuresOf(vectors: readonly (readonly number[])[], differences: boolean): readonly number[] {
+  const features = vectors.flat();
+  if (!differences) return features;
+  for (const [index, one] of vectors.entries())
+    for (const other of vectors.slice(index + 1)) {
+      const apart = one.map((value, at) => Math.abs(value - other[at]!));
+      features.push(...apart, Math.log(nearestDistance + Math.hypot(...apart)));
+    }
+  return features;
+}
+
+/** Of embeddings that are equal up to rounding. */
+const nearestDistance = 1e-4;
 
 /** Unpacks a classifier once, and then tells the probability of a pass. */
 export class ClassifierModel {
@@ -91,6 +124,7 @@ export class ClassifierModel {
   }
 }
 
+/** Single-precision values as base64, as files of classifiers hold them. */
 export function packFloats(values: ArrayLike<number>): string {
   const buffer = Buffer.alloc(values.length * 4);
   for (let index = 0; index < values.length; index += 1) buffer.writeFloatLE(values[index]!, index * 4);

@@ -6,7 +6,13 @@ import { fingerprintOf, judgeOf } from "../judge-services.js";
 import type { JudgeModel } from "../judge.js";
 import { openAiJudge } from "../openai-judge.js";
 import { sampleText } from "../sample-texts.js";
-import { ClassifierModel, type DistilledClassifier, distilledClassifier } from "./classifier.js";
+import {
+  ClassifierModel,
+  type DistilledClassifier,
+  distilledClassifier,
+  featureCount,
+  featuresOf,
+} from "./classifier.js";
 
 /** A judge's imitation: decides what it is sure of, and leaves the rest to the judge. */
 export const distilledJudgeEvaluator = defineEvaluator({
@@ -18,8 +24,8 @@ export const distilledJudgeEvaluator = defineEvaluator({
   options: distilledClassifier,
   create(classifier, services) {
     const model = new ClassifierModel(classifier);
-    const { inputs, embeddings, certainty } = classifier;
-    if (model.numInputs !== inputs.length * embeddings.dimensions)
+    const { inputs, certainty } = classifier;
+    if (model.numInputs !== featureCount(classifier))
       throw new OctavoError(
         "artifact_invalid",
         "the classifier's weights do not fit its inputs: distil it again",
@@ -48,15 +54,16 @@ export interface EmbeddedInputs {
   readonly inputs: DistilledClassifier["inputs"];
   readonly embeddings: Pick<DistilledClassifier["embeddings"], "model"> &
     Partial<Pick<DistilledClassifier["embeddings"], "dimensions">>;
+  readonly differences?: boolean | undefined;
 }
 
 /**
- * The embeddings of a sample's inputs, one after the other.
+ * What a classifier sees of a sample: the embeddings of its inputs, and their differences.
  * @throws OctavoError `artifact_invalid` where they have another dimension than the classifier was trained on
  */
 export async function sampleEmbedding(
   sample: Sample,
-  { inputs, embeddings }: EmbeddedInputs,
+  { inputs, embeddings, differences = false }: EmbeddedInputs,
   embedder: JudgeModel,
   signal: AbortSignal,
 ): Promise<readonly number[]> {
@@ -73,7 +80,7 @@ export async function sampleEmbedding(
       "artifact_invalid",
       `${embeddings.model} gives embeddings of ${found} dimensions, and the classifier was distilled on ${embeddings.dimensions}: the model has changed; distil the classifier again`,
     );
-  return vectors.flat();
+  return featuresOf(vectors, differences);
 }
 
 /** Whom a classifier asks for embeddings. */

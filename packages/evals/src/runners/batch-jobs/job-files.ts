@@ -1,7 +1,8 @@
 import { createReadStream } from "node:fs";
-import { mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { makeFolder } from "@octavo/protocol/make-folder";
 import { OctavoError } from "@octavo/protocol";
 import type { Score } from "../../evaluators/evaluator.js";
 import { isScore, type ScoringTask } from "../scoring-task.js";
@@ -26,7 +27,7 @@ export class JobFiles {
 
   /** Written atomically. */
   async writeTasks(tasks: readonly ScoringTask[]): Promise<void> {
-    await mkdir(this.folder, { recursive: true });
+    makeFolder(this.folder);
     const draft = `${this.tasks}.${process.pid}`;
     await writeFile(draft, tasks.map((task) => `${JSON.stringify(task)}\n`).join(""));
     await rename(draft, this.tasks);

@@ -88,9 +88,11 @@ void Attention::store(const KvShape& shape, const KvLayer& layer, Rows k, Rows v
                     count++;
                 }
                 const int64_t at = block * shape.block_bytes() + head * shape.head_bytes();
+                const Rows& values = shape.is_latent ? k : v;
                 kernels.store_kv(shape.dtype,
-                                 {k.row(t) + head * shape.head_dim, v.row(t) + head * shape.head_dim, k.stride, v.stride,
-                                  layer.k.data() + at, layer.v.data() + at, offset, count, shape.block_size, shape.head_dim});
+                                 {k.row(t) + head * shape.head_dim, values.row(t) + head * shape.head_dim, k.stride, values.stride,
+                                  shape.is_latent ? nullptr : layer.k.data() + at, layer.v.data() + at, offset, count,
+                                  shape.block_size, shape.head_dim});
                 t += count;
             }
         }
@@ -261,8 +263,9 @@ void Attention::descend(const Job& job, const AttentionPlan::Unit& unit, const S
         } while (m < last && members[m].common_chunks > chunk);
         const int32_t sequence = members[begin].sequence;
         AttentionContext context{};
-        context.k = job.layer.k.data() + unit.first_head * job.shape.head_bytes();
         context.v = job.layer.v.data() + unit.first_head * job.shape.head_bytes();
+        context.is_latent = job.shape.is_latent;
+        context.k = context.is_latent ? context.v : job.layer.k.data() + unit.first_head * job.shape.head_bytes();
         context.num_heads = unit.end_head - unit.first_head;
         context.head_bytes = job.shape.head_bytes();
         context.block_bytes = job.shape.block_bytes();
@@ -290,6 +293,7 @@ void Attention::descend(const Job& job, const AttentionPlan::Unit& unit, const S
 
 void Attention::finish(const Job& job, const AttentionPlan::Unit& unit, const Scratch& scratch) const {
     const AttentionPlan::Tile& tile = job.tile_of(unit);
+    const int64_t value_dim = job.spec.value_dim > 0 ? job.spec.value_dim : job.spec.head_dim;
     int64_t row = 0;
     for (int64_t head = unit.first_head; head < unit.end_head; head++) {
         for (int32_t m = tile.first_member; m < tile.first_member + tile.num_members; m++) {
@@ -301,8 +305,8 @@ void Attention::finish(const Job& job, const AttentionPlan::Unit& unit, const Sc
                     const int64_t query_head = head * job.group + g;
                     const float sink = job.spec.sinks == nullptr ? 0.0f : std::exp(job.spec.sinks[query_head] - state.largest);
                     job.kernels.scale(sums, 1.0f / (state.total + sink), job.spec.head_dim);
-                    std::memcpy(job.out.row(t) + query_head * job.spec.head_dim, sums,
-                                static_cast<size_t>(job.spec.head_dim) * sizeof(float));
+                    std::memcpy(job.out.row(t) + query_head * value_dim, sums + job.spec.head_dim - value_dim,
+                                static_cast<size_t>(value_dim) * sizeof(float));
                 }
             }
         }

@@ -11,7 +11,7 @@ namespace octavo {
 
 /// Keys and values of one layer for all blocks; layout as in AttentionContext. Pages of memory are committed when first used.
 struct KvLayer {
-    AlignedMemory k;
+    AlignedMemory k;  // empty where a key is its value
     AlignedMemory v;
 };
 
@@ -21,6 +21,8 @@ struct KvShape {
     int64_t block_size;
     int64_t num_kv_heads;
     int64_t head_dim;
+    /// A position's value is its key, which is kept once.
+    bool is_latent = false;
 
     int64_t head_bytes() const {
         const int64_t elements = head_dim * block_size * static_cast<int64_t>(kv_element_bytes(dtype));
@@ -42,6 +44,8 @@ struct AttentionSpec {
     const float* sinks = nullptr;
     /// Positions after its own that a token sees, as far as the sequence has them after this step.
     int64_t look_ahead = 0;
+    /// Columns of a value that go to `out`, the last ones; 0 means all.
+    int64_t value_dim = 0;
 };
 
 /// A column range of an activation buffer.
@@ -59,7 +63,7 @@ public:
 
     /// Turns to another step, whose arrays must stay until the next one.
     void begin(const StepLayout& step);
-    /// Writes the step's keys and values to their slots.
+    /// Writes the step's keys and values to their slots; of a latent cache the keys alone.
     void store(const KvShape& shape, const KvLayer& layer, Rows k, Rows v);
     /// Attends from the cache alone, so that a token sees the same bits whether its neighbours came in this step or before.
     void attend(const AttentionSpec& spec, const KvShape& shape, const KvLayer& layer, Rows q, Rows out);

@@ -32,6 +32,7 @@ struct Bf16Arithmetic {
 
 struct Bf16Pairs {
     using Type = uint16_t;
+    static __m256i sixteen(const uint16_t* p) { return load_bits(p); }
     static uint16_t one(uint16_t value) { return value; }
 };
 /// Integers up to 8 bits are exact in bf16.
@@ -108,10 +109,37 @@ void load_singly(const HeadContext& context, int64_t base, int64_t low, int64_t 
     };
     for (int64_t j = low; j < high; j++) {
         const int64_t offset = (base + j) % context.block_size;
-        const Type* k = block_at<Type>(context, context.k, base + j) + offset;
         const Type* v = block_at<Type>(context, context.v, base + j) + offset * dim;
-        for (int64_t d = 0; d < dim; d++) put(keys + d / 2 * chunk_size, j, d % 2, k[d * context.block_size]);
+        const Type* k = context.is_latent ? v : block_at<Type>(context, context.k, base + j) + offset;
+        const int64_t step = context.is_latent ? 1 : context.block_size;
+        for (int64_t d = 0; d < dim; d++) put(keys + d / 2 * chunk_size, j, d % 2, k[d * step]);
         for (int64_t d = 0; d < dim; d++) put(values + j / 2 * stride, d, j % 2, v[d]);
+    }
+}
+
+/// For blocks and heads that vectors fit, where keys are values.
+template <typename Pairs>
+void load_latent(const HeadContext& context, int64_t base, int64_t low, int64_t high, float* keys, float* values, int64_t stride) {
+    const int64_t dim = context.head_dim;
+    // A pair of dimensions is a lane of 32 bits.
+    alignas(64) float lanes[8 * most_head_dim];
+    const uint16_t* rows = reinterpret_cast<const uint16_t*>(lanes);
+    for (int64_t j = low / 16 * 16; j < high; j += 16) {
+        const int64_t offset = (base + j) % context.block_size;
+        const typename Pairs::Type* v = block_at<typename Pairs::Type>(context, context.v, base + j) + offset * dim;
+        for (int64_t i = 0; i < 16 * dim; i += 16) {
+            _mm256_store_si256(reinterpret_cast<__m256i*>(lanes + i / 2), Pairs::sixteen(v + i));
+        }
+        const int64_t later = next_position(context, base + j);
+        prefetch(block_at<typename Pairs::Type>(context, context.next_v, later) + later % context.block_size * dim,
+                 16 * dim * static_cast<int64_t>(sizeof(typename Pairs::Type)));
+        for (int64_t t = 0; t < 16; t += 2) {
+            const uint16_t* row = rows + t * dim;
+            for (int64_t i = 0; i < dim; i += 16) {
+                _mm512_storeu_si512(values + (j + t) / 2 * stride + i, pair_up(load_bits(row + i), load_bits(row + dim + i)));
+            }
+        }
+        transpose(lanes, dim / 2, 0, 16, dim / 2, keys + j);
     }
 }
 
@@ -130,10 +158,13 @@ struct Bf16Mode : LoadedPairs {
     using Keys = CachedKeyPairs;
     using Values = CachedValuePairs;
     static bool reads_in_place(const AttentionContext& context, int64_t) {
-        return lies_in_pairs(context.block_size, context.head_dim);
+        return !context.is_latent && lies_in_pairs(context.block_size, context.head_dim);
     }
     static void load_chunk(const HeadContext& context, int64_t base, int64_t low, int64_t high, float* keys,
                            float* values, int64_t stride) {
+        if (context.is_latent && lies_in_pairs(context.block_size, context.head_dim)) {
+            return load_latent<Bf16Pairs>(context, base, low, high, keys, values, stride);
+        }
         load_singly<Bf16Pairs>(context, base, low, high, keys, values, stride);
     }
     /// What of the next head, or chunk, corresponds to positions base + [low, high): its keys, then its values.
@@ -166,6 +197,7 @@ struct Int8Mode : LoadedPairs {
         if (block_size % 16 != 0 || dim % 16 != 0) {
             return load_singly<Int8Pairs>(context, base, low, high, keys, values, stride);
         }
+        if (context.is_latent) return load_latent<Int8Pairs>(context, base, low, high, keys, values, stride);
         for (int64_t j = low / 16 * 16; j < high; j += 16) {
             const int64_t offset = (base + j) % block_size;
             const int8_t* k = block_at<int8_t>(context, context.k, base + j) + offset;
@@ -227,7 +259,7 @@ inline void place_values(const KvRun& run, int64_t offset, const uint16_t* first
 }
 
 void store_kv_pairs(KvDtype dtype, const KvRun& run) {
-    if (dtype != KvDtype::bf16 || !lies_in_pairs(run.block_size, run.head_dim)) return store_kv(dtype, run);
+    if (dtype != KvDtype::bf16 || run.to_k == nullptr || !lies_in_pairs(run.block_size, run.head_dim)) return store_kv(dtype, run);
     alignas(64) uint16_t keys[2][most_head_dim];
     alignas(64) uint16_t values[2][most_head_dim];
     for (int64_t t = 0; t < run.count;) {

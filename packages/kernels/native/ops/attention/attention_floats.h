@@ -154,6 +154,16 @@ inline void widen(const typename Element::Type* from, float* to, int64_t count) 
     }
 }
 
+/// Columns [low, high) of `keys` `[width][chunk_size]` from rows of `values`, 16 rows of keys at a time, which stay in the first-level cache.
+inline void transpose(const float* values, int64_t stride, int64_t low, int64_t high, int64_t width, float* keys) {
+    for (int64_t d = 0; d < width; d += 16) {
+        const int64_t count = smaller(16, width - d);
+        for (int64_t j = low; j < high; j++) {
+            for (int64_t i = 0; i < count; i++) keys[(d + i) * chunk_size + j] = values[j * stride + d + i];
+        }
+    }
+}
+
 /// Attention in f32 over a cache of `Element`.
 template <typename Element>
 struct FloatMode {
@@ -166,7 +176,7 @@ struct FloatMode {
     using Keys = CachedKeys<Element>;
     using Values = CachedValues<Element>;
     static bool reads_in_place(const AttentionContext& context, int64_t count) {
-        return count <= most_rows_in_place && context.block_size % Vec::width == 0 && context.head_dim % 16 == 0;
+        return !context.is_latent && count <= most_rows_in_place && context.block_size % Vec::width == 0 && context.head_dim % 16 == 0;
     }
 
     static FloatRows loaded_keys(const AttentionRows& rows, int64_t) { return {rows.keys, chunk_size}; }
@@ -185,11 +195,14 @@ struct FloatMode {
             const int64_t later = next_position(context, base + j);
             const int64_t bytes = count * dim * static_cast<int64_t>(sizeof(Type));
             prefetch(block_at<Type>(context, context.next_k, later), bytes);
-            for (int64_t d = 0; d < dim; d++) widen<Element>(k + d * context.block_size, keys + d * chunk_size + j, count);
+            for (int64_t d = 0; d < dim && !context.is_latent; d++) {
+                widen<Element>(k + d * context.block_size, keys + d * chunk_size + j, count);
+            }
             prefetch(block_at<Type>(context, context.next_v, later), bytes);
             for (int64_t t = 0; t < count; t++) widen<Element>(v + t * dim, values + (j + t) * stride, dim);
             j += count;
         }
+        if (context.is_latent) transpose(values, stride, low, high, dim, keys);
     }
 };
 

@@ -15,7 +15,7 @@ constexpr int64_t walked_blocks = chunk_size / Vec::width;
 /// Blocks of one vector of positions, the usual size; larger ones lie in longer runs head by head as well.
 template <typename Mode>
 inline bool can_walk(const AttentionContext& context) {
-    return Mode::walks && context.block_size == Vec::width && context.head_dim % Vec::width == 0;
+    return Mode::walks && !context.is_latent && context.block_size == Vec::width && context.head_dim % Vec::width == 0;
 }
 
 /// One head's keys in two blocks: row k is dimension k, vector j the positions of block j.

@@ -50,9 +50,11 @@ inline float quantise_row(const float* from, int64_t dim, int8_t* to) {
 
 template <typename Type>
 inline void place(const KvRun& run, int64_t offset, const Type* key, const Type* value) {
-    Type* keys = reinterpret_cast<Type*>(run.to_k) + offset;
     Type* values = reinterpret_cast<Type*>(run.to_v) + offset * run.head_dim;
-    for (int64_t d = 0; d < run.head_dim; d++) keys[d * run.block_size] = key[d];
+    if (run.to_k != nullptr) {
+        Type* keys = reinterpret_cast<Type*>(run.to_k) + offset;
+        for (int64_t d = 0; d < run.head_dim; d++) keys[d * run.block_size] = key[d];
+    }
     __builtin_memcpy(values, value, static_cast<size_t>(run.head_dim) * sizeof(Type));
 }
 
@@ -75,7 +77,7 @@ void store_quantised_run(const KvRun& run) {
         const int64_t offset = run.offset + t;
         const float scales[] = {quantise_row(run.k + t * run.k_stride, run.head_dim, key),
                                 quantise_row(run.v + t * run.v_stride, run.head_dim, value)};
-        __builtin_memcpy(run.to_k + behind + offset * 4, &scales[0], sizeof(float));
+        if (run.to_k != nullptr) __builtin_memcpy(run.to_k + behind + offset * 4, &scales[0], sizeof(float));
         __builtin_memcpy(run.to_v + behind + offset * 4, &scales[1], sizeof(float));
         place(run, offset, key, value);
     }

@@ -16,9 +16,10 @@ inline int& num_checks() {
     return checks;
 }
 
-inline void check(bool passed, const std::string& what, const char* file, int line) {
+inline void pass() { ++num_checks(); }
+
+inline void fail(const std::string& what, const char* file, int line) {
     ++num_checks();
-    if (passed) return;
     ++num_failures();
     if (num_failures() <= 20) std::fprintf(stderr, "%s:%d: %s\n", file, line, what.c_str());
 }
@@ -48,5 +49,7 @@ inline int finish(const char* name) {
 
 }  // namespace octavo::test
 
-#define CHECK(condition) ::octavo::test::check((condition), #condition, __FILE__, __LINE__)
-#define CHECK_MESSAGE(condition, message) ::octavo::test::check((condition), (message), __FILE__, __LINE__)
+/// `message` is made where the condition does not hold: checks are many.
+#define CHECK_MESSAGE(condition, message) \
+    ((condition) ? ::octavo::test::pass() : ::octavo::test::fail((message), __FILE__, __LINE__))
+#define CHECK(condition) CHECK_MESSAGE(condition, #condition)

@@ -6,7 +6,7 @@ import { attend, type AttentionShape } from "../reference-ops.js";
 import { RandomSchedule } from "../random-schedule.js";
 import { SeededRandom } from "../seeded-random.js";
 
-interface AttentionCase extends AttentionShape {
+export interface AttentionCase extends AttentionShape {
   readonly dtype: KvDtype;
   readonly blockSize: number;
   readonly lengths: readonly number[];
@@ -254,7 +254,7 @@ export function attentionConformance(open: () => Backend, hasFewSteps = false): 
     for (const [index, [name, shape]] of shapes.entries()) {
       if (hasFewSteps && index % 3 !== 0) continue;
       const lengths = shape.lengths.map((length) => (hasFewSteps ? Math.min(length, fewPositions) : length));
-      test(name, () => checkAttention(open, { ...shape, lengths }, index));
+      test(name, () => compareAttention(open, { ...shape, lengths }, index));
     }
   });
 }
@@ -262,13 +262,19 @@ export function attentionConformance(open: () => Backend, hasFewSteps = false): 
 /** Caches in bf16 and int8 allow bf16 queries and softmax numerators: 2^-9 of each, of values that partly cancel. */
 const tolerances: Readonly<Record<KvDtype, number>> = { f32: 1e-5, f16: 1e-5, bf16: 2e-2, int8: 2e-2 };
 
-async function checkAttention(open: () => Backend, shape: AttentionCase, seed: number): Promise<void> {
+export async function compareAttention(
+  open: () => Backend,
+  shape: AttentionCase,
+  seed: number,
+): Promise<void> {
   using backend = open();
   const random = new SeededRandom(seed);
   const { numHeads, numKvHeads, headDim, lengths, blockSize } = shape;
   const qWidth = numHeads * headDim;
   const kvWidth = numKvHeads * headDim;
-  const width = qWidth + 2 * kvWidth;
+  const { valueDim } = shape;
+  const width = qWidth + (valueDim === undefined ? 2 : 1) * kvWidth;
+  const outWidth = numHeads * (valueDim ?? headDim);
   const numTokens = lengths.reduce((sum, length) => sum + length, 0);
   const rows = Array.from({ length: numTokens }, () => random.floats(width));
   const table = await matrix(
@@ -278,7 +284,7 @@ async function checkAttention(open: () => Backend, shape: AttentionCase, seed: n
     rows.flatMap((row) => [...row]),
   );
   using program = backend.compile({
-    buffers: [width, qWidth],
+    buffers: [width, outWidth],
     ops: [
       { op: "embedding", weight: table, out: { buffer: 0 } },
       {
@@ -287,23 +293,27 @@ async function checkAttention(open: () => Backend, shape: AttentionCase, seed: n
         ...(shape.sinks !== undefined && { sinks: vector(backend, shape.sinks) }),
         q: { buffer: 0, column: 0, width: qWidth },
         k: { buffer: 0, column: qWidth, width: kvWidth },
-        v: { buffer: 0, column: qWidth + kvWidth, width: kvWidth },
+        ...(valueDim === undefined
+          ? { v: { buffer: 0, column: qWidth + kvWidth, width: kvWidth } }
+          : { valueDim }),
         out: { buffer: 1 },
         layer: 1,
       },
       { op: "gather", in: { buffer: 1 }, out: { buffer: 1 } },
     ],
     hidden: { buffer: 1 },
-    head: { weight: await matrix(backend, 1, qWidth, new Float32Array(qWidth)) },
+    head: { weight: await matrix(backend, 1, outWidth, new Float32Array(outWidth)) },
     maxTokens: numTokens,
   });
   const schedule = new RandomSchedule(random, lengths, blockSize);
   using cache = backend.createKvCache({
-    numLayers: 2,
+    // Layers may differ.
+    layers: [
+      { numKvHeads: 3, headDim: 6 },
+      { numKvHeads, headDim, ...(valueDim !== undefined && { isLatent: true }) },
+    ],
     numBlocks: schedule.numBlocks,
     blockSize,
-    numKvHeads,
-    headDim,
     dtype: shape.dtype,
   });
   let numChecked = 0;
@@ -318,7 +328,7 @@ async function checkAttention(open: () => Backend, shape: AttentionCase, seed: n
         position,
         rows[start + position]?.subarray(0, qWidth) ?? [],
         known.map((row) => row.subarray(qWidth, qWidth + kvWidth)),
-        known.map((row) => row.subarray(qWidth + kvWidth)),
+        known.map((row) => row.subarray(valueDim === undefined ? qWidth + kvWidth : qWidth)),
       );
       assertClose(result.rows[index]?.hidden ?? [], expected, shape.tolerance ?? tolerances[shape.dtype]);
       numChecked += 1;

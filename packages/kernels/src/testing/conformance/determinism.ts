@@ -64,11 +64,9 @@ async function runAll(
   const logits: Float32Array[] = [];
   const run = async (schedule: RandomSchedule): Promise<void> => {
     using cache = backend.createKvCache({
-      numLayers,
+      layers: Array.from({ length: numLayers }, () => ({ numKvHeads, headDim })),
       numBlocks: schedule.numBlocks,
       blockSize,
-      numKvHeads,
-      headDim,
       dtype,
     });
     for (let step = schedule.next(); step !== undefined; step = schedule.next()) {

@@ -110,18 +110,22 @@ export function misuseConformance(open: () => Backend): void {
     test("a KV cache of impossible shape", () => {
       using backend = open();
       const spec = {
-        numLayers: 1,
+        layers: [{ numKvHeads: 1, headDim: 8 }],
         numBlocks: 4,
         blockSize: 16,
-        numKvHeads: 1,
-        headDim: 8,
         dtype: "f32",
       } as const;
       for (const change of [
         { numBlocks: 0 },
         { blockSize: 0 },
-        { headDim: 13 },
-        { numLayers: 1.5 },
+        { layers: [] },
+        {
+          layers: [
+            { numKvHeads: 1, headDim: 8 },
+            { numKvHeads: 1, headDim: 13 },
+          ],
+        },
+        { layers: [{ numKvHeads: 1.5, headDim: 8 }] },
         { numBlocks: 2 ** 31 - 1 },
         { dtype: "q8" },
       ]) {
@@ -131,7 +135,8 @@ export function misuseConformance(open: () => Backend): void {
           JSON.stringify(change),
         );
       }
-      const vast = { ...spec, numLayers: 60000, numBlocks: 2 ** 26, numKvHeads: 64 };
+      const layers = Array.from({ length: 60000 }, () => ({ numKvHeads: 64, headDim: 8 }));
+      const vast = { ...spec, layers, numBlocks: 2 ** 26 };
       assert.throws(() => backend.createKvCache(vast), { code: "out_of_memory" });
     });
 
@@ -208,16 +213,14 @@ export function misuseConformance(open: () => Backend): void {
         });
       }
       using otherCache = backend.createKvCache({
-        numLayers: 1,
+        layers: [{ numKvHeads: 2, headDim: 8 }],
         numBlocks: 4,
         blockSize: 16,
-        numKvHeads: 2,
-        headDim: 8,
         dtype: "f32",
       });
       await assert.rejects(backend.execute(program, otherCache, plan), {
         code: "invalid_request",
-        message: /the program needs 1 of 1 of 8/,
+        message: /program needs 1 kv heads of 8 in layer 0 of the KV cache, which has 2 kv heads of 8/,
       });
       assert.equal((await backend.execute(program, cache, plan)).rows.length, 1, "the backend still works");
     });
@@ -384,11 +387,9 @@ async function smallModel(
     maxTokens: 32,
   };
   const cache = backend.createKvCache({
-    numLayers: 1,
+    layers: [{ numKvHeads: 1, headDim: 8 }],
     numBlocks: 4,
     blockSize: 16,
-    numKvHeads: 1,
-    headDim: 8,
     dtype: "f32",
   });
   return { spec, program: backend.compile(spec), cache };

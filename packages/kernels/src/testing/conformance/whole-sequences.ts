@@ -206,7 +206,7 @@ async function checkSight(open: () => Backend, shape: Sight, dtype: KvDtype, see
     hidden: { buffer: 1 },
     maxTokens: numTokens,
   });
-  const spec = { numLayers: 1, numBlocks: 40, blockSize, numKvHeads, headDim, dtype };
+  const spec = { layers: [{ numKvHeads, headDim }], numBlocks: 40, blockSize, dtype };
   using cache = backend.createKvCache(spec);
   const outputs: OutputRow[] = rows.map(() => ({ kind: "hidden" }));
   const together = await backend.execute(program, cache, wholePlan(lengths, outputs, [...rows.keys()]));

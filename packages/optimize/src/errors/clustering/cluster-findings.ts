@@ -8,7 +8,7 @@ import { lexicalDimensions, lexicalVectors, scaledRows, templateOf } from "./lex
 export type EmbedTexts = (texts: readonly string[]) => Promise<readonly (readonly number[])[]>;
 
 export interface FindingCluster {
-  /** Digest of its kind, its cause and its commonest wording: the same in every order of arrival. */
+  /** Digest of its kind, its cause, its target and its commonest wording: the same in every order of arrival. */
   readonly id: string;
   readonly kind: FindingKind;
   readonly cause: string;
@@ -31,7 +31,7 @@ export interface ClusterOptions {
 const batchSize = 256;
 
 /**
- * Clusters findings of one kind and cause by how they are worded. What changes from one to the next (numbers, ids, quoted values) is
+ * Clusters findings of one kind, cause and target by how they are worded. What changes from one to the next (numbers, ids, quoted values) is
  * masked first, and equal wordings are one point with a weight, so that a hundred thousand findings of a few causes are a few
  * hundred points. Points are sorted by their text: clusters do not depend on the order of arrival. Every finding is in one
  * cluster; what is like nothing else is a cluster of its own. Throws `target_answer_invalid` where embeddings do not fit together.
@@ -40,7 +40,7 @@ export async function clusterFindings(
   findings: readonly CallFinding[],
   { embed, epsilon = 0.75, maxWordings = 3000 }: ClusterOptions = {},
 ): Promise<readonly FindingCluster[]> {
-  const parts = groupBy(findings, ({ kind, cause }) => JSON.stringify([kind, cause]));
+  const parts = groupBy(findings, ({ kind, cause, target }) => JSON.stringify([kind, cause, target]));
   const clusters: FindingCluster[] = [];
   for (const key of [...parts.keys()].toSorted()) {
     const byWording = groupBy(parts.get(key)!, ({ description }) => templateOf(description));
@@ -130,9 +130,10 @@ function clusterOf(
   const findings = wordings
     .flatMap((each) => byWording.get(each)!)
     .toSorted((a, b) => a.epochMs - b.epochMs || (a.id < b.id ? -1 : 1));
-  const { kind, cause } = findings[0]!;
+  const { kind, cause, target } = findings[0]!;
+  const about = target === undefined ? [] : [target];
   return {
-    id: digestOf(JSON.stringify([kind, cause, wording])).slice(0, 12),
+    id: digestOf(JSON.stringify([kind, cause, wording, ...about])).slice(0, 12),
     kind,
     cause,
     wording: wording!,

@@ -53,11 +53,9 @@ async function measure(backend: Backend): Promise<Hardware> {
     maxTokens: prefillTokens,
   });
   using cache = backend.createKvCache({
-    numLayers: 1,
+    layers: [{ numKvHeads: 1, headDim: 8 }],
     numBlocks: prefillTokens / 16,
     blockSize: 16,
-    numKvHeads: 1,
-    headDim: 8,
     dtype: "f32",
   });
   for (const layer of layers) layer[Symbol.dispose]();

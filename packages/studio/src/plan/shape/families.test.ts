@@ -18,6 +18,7 @@ const small = {
   num_hidden_layers: 8,
   vocab_size: 128,
   sliding_window: 16,
+  n_group: 1,
   full_attn_idxs: [1, 5],
   layers_block_type: Array.from({ length: 8 }, (_, layer) => (layer % 4 === 1 ? "attention" : "mamba")),
 };
@@ -71,7 +72,11 @@ for (const { modelType } of modelFamilies) {
       const { count, perToken } = config.experts ?? {};
       assert.deepEqual([shape.experts?.count, shape.experts?.perToken], [count, perToken]);
       assert.equal(shape.stateElements > 0, recurrentTypes.has(modelType));
-      assert.equal(kvBytesPerToken(shape, "bf16"), numAttentionLayers(config) * 2 * numKvHeads * headDim * 2);
+      const perHead = config.latent === undefined ? 2 : 1;
+      assert.equal(
+        kvBytesPerToken(shape, "bf16"),
+        numAttentionLayers(config) * perHead * numKvHeads * headDim * 2,
+      );
     }
   });
 }

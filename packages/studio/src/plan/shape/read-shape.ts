@@ -9,12 +9,6 @@ import type { ModelDescription, TensorInfo, TensorSize } from "@octavo/engine";
 import { stateWidths } from "@octavo/kernels";
 import { isRecord, OctavoError } from "@octavo/protocol";
 import { GgufStrings } from "@octavo/text/files/gguf-strings";
-import {
-  latentFamilies,
-  latentGgufArchitecture,
-  readLatentConfig,
-  readLatentGguf,
-} from "./latent-attention.js";
 import type { LayerAttention, ModelShape, WeightMatrix } from "./model-shape.js";
 
 /** @throws OctavoError `artifact_invalid`, `artifact_unsupported` */
@@ -31,8 +25,11 @@ export function readConfigShape(path: string, json: unknown): ModelShape {
   const config = textPart(json)?.json ?? (isRecord(text) ? { model_type: outerType, ...text } : json);
   const type = config["model_type"];
   if (typeof type !== "string") throw unplanned(path, "names no model_type");
-  if (latentFamilies.includes(type)) return readLatentConfig(path, config);
-  if (!modelFamilies.some(({ modelType }) => modelType === type)) {
+  if (
+    !modelFamilies.some(({ modelType, otherModelTypes }) =>
+      [modelType, ...(otherModelTypes ?? [])].includes(type),
+    )
+  ) {
     throw unplanned(path, `is of the family ${JSON.stringify(type.slice(0, 60))}`);
   }
   // The sizes of a model with another head than a text's are those of its family all the same.
@@ -40,7 +37,10 @@ export function readConfigShape(path: string, json: unknown): ModelShape {
 }
 
 function unplanned(path: string, problem: string): OctavoError {
-  const known = [...modelFamilies.map(({ modelType }) => modelType), ...latentFamilies];
+  const known = modelFamilies.flatMap(({ modelType, otherModelTypes }) => [
+    modelType,
+    ...(otherModelTypes ?? []),
+  ]);
   return new OctavoError(
     "artifact_unsupported",
     `${path}: ${problem}; plans are made for ${known.join(", ")}`,
@@ -53,8 +53,6 @@ export function readGgufShape(
   metadata: ReadonlyMap<string, unknown>,
   tensors: readonly TensorSize[] | undefined,
 ): ModelShape {
-  const architecture = metadata.get("general.architecture");
-  if (architecture === latentGgufArchitecture) return readLatentGguf(path, metadata, tensors);
   const family = findGgufFamily(path, metadata);
   const known = new Map<string, TensorInfo>();
   const add = (name: string, shape: readonly number[]): void => {
@@ -86,7 +84,9 @@ export function shapeOfConfig(config: ModelConfig): ModelShape {
   let vectorElements = 0;
   const add = (owner: unknown, copies: number, isRouted: boolean): void => {
     for (const weight of weightsIn(owner)) {
-      for (const { name, shape } of weight.sources) {
+      for (const { name: full, shape } of weight.sources) {
+        // A part of a tensor counts as the tensor's kind.
+        const name = full.replace(/\[[\d:]+\]$/, "");
         const [rows = 0, cols = 1] = shape;
         if (weight.kind === "vector" || rows === 1) {
           vectorElements += shape.reduce((product, size) => product * size, copies);
@@ -104,14 +104,17 @@ export function shapeOfConfig(config: ModelConfig): ModelShape {
     if (op.op === "experts") {
       add(op.experts[0], op.experts.length, true);
       add([op.selectionBias], 1, false);
-    } else add(op, 1, false);
+    } else if (op.op === "head_linear") add(op.weights[0], op.weights.length, false);
+    else add(op, 1, false);
     if (op.op !== "attention") continue;
     // An encoder's layers take turns in the cache.
+    // In latent attention a value is a part of its key.
+    const stored = op.v === undefined ? 1 : 2;
     const isKept = config.encoder === undefined || attention.length === 0;
     attention.push({
-      kvElements: isKept ? 2 * op.numKvHeads * op.headDim : 0,
-      kvVectors: isKept ? 2 * op.numKvHeads : 0,
-      flopsPerContextToken: 4 * op.numHeads * op.headDim,
+      kvElements: isKept ? stored * op.numKvHeads * op.headDim : 0,
+      kvVectors: isKept ? stored * op.numKvHeads : 0,
+      flopsPerContextToken: 2 * op.numHeads * (op.headDim + (op.valueDim ?? op.headDim)),
       window: op.slidingWindow,
     });
   }
@@ -127,7 +130,7 @@ export function shapeOfConfig(config: ModelConfig): ModelShape {
     maxPositions: config.maxPositionEmbeddings,
     isTied: config.tieWordEmbeddings,
     experts: experts && { count: experts.count, perToken: experts.perToken },
-    isLatent: false,
+    isLatent: config.latent !== undefined,
     matrices,
     vectorElements,
     attention,

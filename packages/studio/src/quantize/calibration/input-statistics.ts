@@ -14,6 +14,7 @@ export class InputStatistics {
   /** Largest magnitude, and sum of magnitudes, by column. */
   readonly maxima: Float32Array;
   readonly #magnitudes: Float64Array;
+  readonly #squares: Float64Array;
   readonly #every: number;
   readonly #sample: Float32Array[] = [];
   #numRows = 0;
@@ -26,6 +27,7 @@ export class InputStatistics {
     this.width = width;
     this.maxima = new Float32Array(width);
     this.#magnitudes = new Float64Array(width);
+    this.#squares = new Float64Array(width);
     this.#every = Math.ceil(totalRows / sampleRows);
     this.#moments = wantsMoments ? new Float32Array(width * width) : undefined;
   }
@@ -36,6 +38,7 @@ export class InputStatistics {
         const magnitude = Math.abs(row[i]!);
         if (magnitude > this.maxima[i]!) this.maxima[i] = magnitude;
         this.#magnitudes[i] = this.#magnitudes[i]! + magnitude;
+        this.#squares[i] = this.#squares[i]! + magnitude * magnitude;
       }
       if (this.#isSampled(this.#numRows++)) this.#sample.push(row.slice());
     }
@@ -47,6 +50,11 @@ export class InputStatistics {
   /** Mean magnitude by column; 0 where no row was seen. */
   get means(): Float64Array {
     return this.#magnitudes.map((sum) => sum / Math.max(1, this.#numRows));
+  }
+
+  /** Mean square by column; 0 where no row was seen. */
+  get meanSquares(): Float64Array {
+    return this.#squares.map((sum) => sum / Math.max(1, this.#numRows));
   }
 
   /** Rows from all parts of the texts and all places in their sequences, one after another. */

@@ -49,11 +49,9 @@ export class LayerRunner implements Disposable {
   ): Promise<LayerRunner> {
     const numBlocks = Math.ceil(maxTokens / blockSize);
     const cache = backend.createKvCache({
-      numLayers: 1,
+      layers: [{ numKvHeads, headDim }],
       numBlocks,
       blockSize,
-      numKvHeads,
-      headDim,
       dtype: "f32",
     });
     const matrices = new Map<MatrixPlan, Matrix>();
@@ -207,6 +205,7 @@ export class LayerRunner implements Disposable {
       case "sigmoid_gate":
         return op;
       case "gate":
+      case "head_linear":
       case "split":
       case "convolution":
       case "gated_delta_rule":

@@ -123,7 +123,7 @@ class StageBuilder {
       case "round_e4m3":
         return { reads: [op.in], writes: [op.out], changes: [] };
       case "attention":
-        return { reads: [op.q, op.k, op.v], writes: [op.out], changes: [] };
+        return { reads: [op.q, op.k, ...(op.v === undefined ? [] : [op.v])], writes: [op.out], changes: [] };
       case "rope":
       case "scale":
       case "clamp":
@@ -137,6 +137,7 @@ class StageBuilder {
         this.#checkExperts(op);
         return { reads: [op.in, op.scores], writes: [op.out], changes: [] };
       case "gate":
+      case "head_linear":
       case "split":
       case "convolution":
       case "gated_delta_rule":
@@ -187,7 +188,7 @@ class StageBuilder {
           ...op,
           q: at(op.q, before),
           k: at(op.k, before),
-          v: at(op.v, before),
+          ...(op.v !== undefined && { v: at(op.v, before) }),
           out: at(op.out, this.#places),
           layer: 0,
         };
@@ -208,6 +209,7 @@ class StageBuilder {
           out: at(op.out, this.#places),
         };
       case "gate":
+      case "head_linear":
       case "split":
       case "convolution":
       case "gated_delta_rule":

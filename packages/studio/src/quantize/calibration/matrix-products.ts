@@ -5,11 +5,9 @@ import { viewBytes } from "../output/output-tensor.js";
 /** Rows of a product computed in one step. */
 const rowsPerStep = 512;
 const noCache = {
-  numLayers: 1,
+  layers: [{ numKvHeads: 1, headDim: 8 }],
   numBlocks: rowsPerStep / 16,
   blockSize: 16,
-  numKvHeads: 1,
-  headDim: 8,
   dtype: "f32",
 } as const;
 

@@ -6,6 +6,8 @@ import type { GgmlTypeName } from "./ggml-types.js";
 export interface StretchTask {
   readonly type: GgmlTypeName;
   readonly values: Float32Array;
+  /** Importance of each column. */
+  readonly importance?: Float32Array | undefined;
 }
 
 interface Pending extends StretchTask {
@@ -29,9 +31,9 @@ export class EncodePool implements Disposable {
   }
 
   /** @param values whole blocks; their memory moves to the thread */
-  encode(type: GgmlTypeName, values: Float32Array): Promise<EncodedStretch> {
+  encode(type: GgmlTypeName, values: Float32Array, importance?: Float32Array): Promise<EncodedStretch> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ type, values, resolve, reject });
+      this.#waiting.push({ type, values, importance, resolve, reject });
       this.#next();
     });
   }
@@ -49,8 +51,9 @@ export class EncodePool implements Disposable {
     if (pending === undefined || worker === undefined) return;
     this.#waiting.shift();
     this.#busy.set(worker, pending);
-    const task: StretchTask = { type: pending.type, values: pending.values };
-    worker.postMessage(task, [pending.values.buffer as ArrayBuffer]);
+    const { type, values, importance } = pending;
+    const task: StretchTask = { type, values, importance };
+    worker.postMessage(task, [values.buffer as ArrayBuffer]);
   }
 
   #freeWorker(): Worker | undefined {

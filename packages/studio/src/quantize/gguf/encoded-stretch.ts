@@ -7,8 +7,13 @@ export interface EncodedStretch {
   readonly error: SquaredError;
 }
 
-export function encodeStretch(type: GgmlType, values: Float32Array): EncodedStretch {
+/** @param importance of each column */
+export function encodeStretch(
+  type: GgmlType,
+  values: Float32Array,
+  importance?: Float32Array,
+): EncodedStretch {
   const stored = values.slice();
-  const bytes = encodeGgml(type, stored);
+  const bytes = encodeGgml(type, stored, importance);
   return { bytes, error: squaredError(values, stored) };
 }

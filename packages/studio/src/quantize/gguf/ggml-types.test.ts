@@ -23,6 +23,7 @@ const bounds: Readonly<Partial<Record<GgmlTypeName, number>>> = {
   Q5_1: 0.0018,
   Q8_0: 4e-5,
   IQ4_NL: 0.0075,
+  IQ4_XS: 0.0075,
   Q2_K: 0.12,
   Q3_K: 0.03,
   Q4_K: 0.006,
@@ -30,16 +31,20 @@ const bounds: Readonly<Partial<Record<GgmlTypeName, number>>> = {
   Q6_K: 0.0004,
 };
 
+/** Sums of uniform values, which are normal enough. */
+function normalValues(length: number): Float32Array {
+  const random = new TestRandom(7);
+  return Float32Array.from({ length }, () => {
+    let sum = 0;
+    for (const part of random.floats(12, 1)) sum += part;
+    return sum;
+  });
+}
+
 describe("blocks", () => {
   for (const [name, bound] of Object.entries(bounds)) {
     test(`${name} of normal values is as near as its bits allow, and keeps zeros`, () => {
-      const random = new TestRandom(7);
-      // A sum of uniform values is normal enough.
-      const values = Float32Array.from({ length: 4096 }, () => {
-        let sum = 0;
-        for (const part of random.floats(12, 1)) sum += part;
-        return sum;
-      });
+      const values = normalValues(4096);
       const type = ggmlTypes[name as GgmlTypeName];
       const stored = values.slice();
       const bytes = encodeGgml(type, stored);
@@ -48,6 +53,22 @@ describe("blocks", () => {
       assert.ok(error < bound && error > bound / 20, `${name}: ${error}`);
       const zeros = new Float32Array(256);
       encodeGgml(type, zeros);
+      assert.ok(zeros.every((value) => value === 0));
+    });
+
+    if (name === "Q8_0") continue;
+    test(`${name} spends its accuracy where the importance is`, () => {
+      const type = ggmlTypes[name as GgmlTypeName];
+      const values = normalValues(16_384);
+      const importance = Float32Array.from({ length: 512 }, (_, column) => (column % 7 === 0 ? 50 : 0.5));
+      const loss = (given?: Float32Array): number => {
+        const stored = values.slice();
+        encodeGgml(type, stored, given);
+        return values.reduce((sum, x, at) => sum + importance[at % 512]! * (x - stored[at]!) ** 2, 0);
+      };
+      assert.ok(loss(importance) < 0.9 * loss(), `${name}: ${loss(importance)} for ${loss()}`);
+      const zeros = new Float32Array(512);
+      encodeGgml(type, zeros, importance);
       assert.ok(zeros.every((value) => value === 0));
     });
   }

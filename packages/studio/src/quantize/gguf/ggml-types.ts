@@ -2,11 +2,14 @@ import { store } from "../formats/half.js";
 import { encodeQ2K, encodeQ3K } from "./k-low.js";
 import { encodeQ4K, encodeQ5K } from "./k-affine.js";
 import { encodeQ6K } from "./k-six.js";
-import { encodeIq4Nl } from "./nonlinear-blocks.js";
+import { encodeIq4Nl, encodeIq4Xs } from "./nonlinear-blocks.js";
 import { encodeQ40, encodeQ41, encodeQ50, encodeQ51, encodeQ80 } from "./simple-blocks.js";
 
-/** Writes one block into `target`, zeroed before, and leaves in `values` what the block stands for. */
-type BlockEncoder = (values: Float32Array, target: DataView) => void;
+/**
+ * Writes one block into `target`, zeroed before, and leaves in `values` what the block stands for.
+ * @param importance how much an error in each value matters: the mean square of what it is multiplied by
+ */
+type BlockEncoder = (values: Float32Array, target: DataView, importance?: Float32Array) => void;
 
 /** A tensor type of ggml that Octavo writes. Layouts: ggml-common.h. */
 export interface GgmlType {
@@ -33,6 +36,7 @@ export const ggmlTypes = {
   Q5_1: { name: "Q5_1", id: 7, blockBytes: 24, encode: encodeQ51, ...small },
   Q8_0: { name: "Q8_0", id: 8, blockBytes: 34, encode: encodeQ80, ...small },
   IQ4_NL: { name: "IQ4_NL", id: 20, blockBytes: 18, encode: encodeIq4Nl, ...small },
+  IQ4_XS: { name: "IQ4_XS", id: 23, blockBytes: 136, encode: encodeIq4Xs, ...large },
   Q2_K: { name: "Q2_K", id: 10, blockBytes: 84, encode: encodeQ2K, ...large },
   Q3_K: { name: "Q3_K", id: 11, blockBytes: 110, encode: encodeQ3K, ...large },
   Q4_K: { name: "Q4_K", id: 12, blockBytes: 144, encode: encodeQ4K, ...large },
@@ -48,8 +52,11 @@ export function tensorBytesOf(type: GgmlType, numElements: number): number {
   return (numElements / type.blockElements) * type.blockBytes;
 }
 
-/** Values as blocks of a type; `values` are replaced by what the blocks stand for. */
-export function encodeGgml(type: GgmlType, values: Float32Array): Uint8Array {
+/**
+ * Values as blocks of a type; `values` are replaced by what the blocks stand for.
+ * @param importance of each column, for values that are whole rows
+ */
+export function encodeGgml(type: GgmlType, values: Float32Array, importance?: Float32Array): Uint8Array {
   const { blockElements, blockBytes, encode } = type;
   if (encode === undefined) {
     const stored = store(values, type.id === 0 ? "f32" : type.id === 1 ? "f16" : "bf16");
@@ -60,7 +67,13 @@ export function encodeGgml(type: GgmlType, values: Float32Array): Uint8Array {
   const out = new Uint8Array(blocks * blockBytes);
   for (let block = 0; block < blocks; block++) {
     const target = new DataView(out.buffer, block * blockBytes, blockBytes);
-    encode(values.subarray(block * blockElements, (block + 1) * blockElements), target);
+    const first = block * blockElements;
+    const column = importance === undefined ? 0 : first % importance.length;
+    encode(
+      values.subarray(first, first + blockElements),
+      target,
+      importance?.subarray(column, column + blockElements),
+    );
   }
   return out;
 }

@@ -1,5 +1,5 @@
 import { halfBitsOf, roundToHalf } from "../formats/half.js";
-import { type AffineSearch, fitAffine } from "./k-search.js";
+import { type AffineSearch, fitAffine, importanceWeights } from "./k-search.js";
 
 const searches = {
   4: { most: 15, first: -1, steps: 20, absolute: false },
@@ -7,13 +7,13 @@ const searches = {
 } as const satisfies Record<number, AffineSearch>;
 
 /** d, dmin: f16; eight 6-bit scales and minima in 12 bytes; 128 bytes of nibbles, 32 per pair of sub-blocks. */
-export function encodeQ4K(values: Float32Array, target: DataView): void {
-  encode(values, target, 4);
+export function encodeQ4K(values: Float32Array, target: DataView, importance?: Float32Array): void {
+  encode(values, target, 4, importance);
 }
 
 /** As Q4_K, with 32 bytes of fifth bits before the nibbles. */
-export function encodeQ5K(values: Float32Array, target: DataView): void {
-  encode(values, target, 5);
+export function encodeQ5K(values: Float32Array, target: DataView, importance?: Float32Array): void {
+  encode(values, target, 5, importance);
 }
 
 const weights = new Float64Array(32);
@@ -22,16 +22,13 @@ const minima = new Float64Array(8);
 const codes = new Uint8Array(256);
 const fit = { scale: 0, minimum: 0 };
 
-/** w = d scale q - dmin min, over sub-blocks of 32. Larger weights count for more: by their distance from their mean square. */
-function encode(values: Float32Array, target: DataView, bits: 4 | 5): void {
+/** w = d scale q - dmin min, over sub-blocks of 32. Larger values count for more: by their distance from their mean square. */
+function encode(values: Float32Array, target: DataView, bits: 4 | 5, importance?: Float32Array): void {
   const search = searches[bits];
+  const important = importance && importanceWeights(values, importance);
   for (let sub = 0; sub < 8; sub++) {
     const part = values.subarray(sub * 32, sub * 32 + 32);
-    let squares = 0;
-    for (let i = 0; i < 32; i++) squares += part[i]! * part[i]!;
-    const typical = Math.sqrt(squares / 32);
-    for (let i = 0; i < 32; i++) weights[i] = typical + Math.abs(part[i]!);
-    fitAffine(part, weights, search, fit);
+    fitAffine(part, important?.subarray(sub * 32, sub * 32 + 32) ?? ownWeights(part), search, fit);
     scales[sub] = fit.scale;
     minima[sub] = fit.minimum;
   }
@@ -66,6 +63,14 @@ function encode(values: Float32Array, target: DataView, bits: 4 | 5): void {
       }
     }
   }
+}
+
+function ownWeights(part: Float32Array): Float64Array {
+  let squares = 0;
+  for (let i = 0; i < 32; i++) squares += part[i]! * part[i]!;
+  const typical = Math.sqrt(squares / 32);
+  for (let i = 0; i < 32; i++) weights[i] = typical + Math.abs(part[i]!);
+  return weights;
 }
 
 /** Sub-blocks 0 to 3 have six bits of a byte each; the upper two bits of those bytes belong to sub-blocks 4 to 7. */

@@ -1,7 +1,9 @@
 import { halfBitsOf, roundToHalf } from "../formats/half.js";
-import { type AffineSearch, descendSymmetric, extremeOf, fitAffine } from "./k-search.js";
+import { type AffineSearch, descendSymmetric, extremeOf, fitAffine, importanceWeights } from "./k-search.js";
 
 const q2Search: AffineSearch = { most: 3, first: -0.5, steps: 15, absolute: true };
+
+const q2Important: AffineSearch = { most: 3, first: -0.9, steps: 18, absolute: false };
 
 const weights = new Float64Array(16);
 const scales = new Float64Array(16);
@@ -10,11 +12,12 @@ const codes = new Uint8Array(256);
 const fit = { scale: 0, minimum: 0 };
 
 /** 16 bytes of scale and minimum nibbles; 64 bytes of bit pairs; d, dmin: f16. w = d scale q - dmin min, over groups of 16 */
-export function encodeQ2K(values: Float32Array, target: DataView): void {
+export function encodeQ2K(values: Float32Array, target: DataView, importance?: Float32Array): void {
+  const important = importance && importanceWeights(values, importance);
   for (let group = 0; group < 16; group++) {
     const part = values.subarray(group * 16, group * 16 + 16);
-    for (let i = 0; i < 16; i++) weights[i] = Math.abs(part[i]!);
-    fitAffine(part, weights, q2Search, fit);
+    for (let i = 0; i < 16; i++) weights[i] = important?.[group * 16 + i] ?? Math.abs(part[i]!);
+    fitAffine(part, weights, important === undefined ? q2Search : q2Important, fit);
     scales[group] = fit.scale;
     minima[group] = fit.minimum;
   }
@@ -40,9 +43,11 @@ export function encodeQ2K(values: Float32Array, target: DataView): void {
 }
 
 /** 32 bytes of third bits; 64 of bit pairs; 16 scales of 6 bits in 12 bytes; d: f16. w = d (scale - 32) (q - 4), groups of 16 */
-export function encodeQ3K(values: Float32Array, target: DataView): void {
+export function encodeQ3K(values: Float32Array, target: DataView, importance?: Float32Array): void {
+  const important = importance && importanceWeights(values, importance);
   for (let group = 0; group < 16; group++) {
-    scales[group] = descendSymmetric(values.subarray(group * 16, group * 16 + 16), 4);
+    const [first, end] = [group * 16, group * 16 + 16];
+    scales[group] = descendSymmetric(values.subarray(first, end), 4, important?.subarray(first, end));
   }
   // The scale of largest magnitude takes the lowest code.
   const unit = extremeOf(scales) / -32;

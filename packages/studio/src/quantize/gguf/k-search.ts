@@ -21,11 +21,11 @@ interface AffineFit {
 }
 
 const step = 0.1;
-/** Buffers for the current group: codes, distances from the lowest value, weights times values, squares. */
+/** Buffers for the current group: codes, distances from the lowest value, weights times values, weights by value. */
 const codes = new Float64Array(32);
 const distances = new Float64Array(32);
 const products = new Float64Array(32);
-const squares = new Float64Array(32);
+const counted = new Float64Array(32);
 
 /** The best `scale` and `minimum` for values under weights; both 0 for values that are all 0. */
 export function fitAffine(
@@ -132,15 +132,15 @@ function signedCodeAt(value: number, half: number): number {
   return code >= half ? half - 1 : code < -half ? -half : code;
 }
 
-/** The best scale for codes from -half to half - 1, large values counting by their squares. */
-export function fitSymmetric(values: Float32Array, half: number): number {
+/** The best scale for codes from -half to half - 1 under weights; without them, values count by their squares. */
+export function fitSymmetric(values: Float32Array, half: number, weights?: Float64Array): number {
   const extreme = extremeOf(values);
   if (Math.abs(extreme) < vanishing) return 0;
   const n = values.length;
   for (let i = 0; i < n; i++) {
     const x = values[i]!;
-    squares[i] = x * x;
-    products[i] = x * x * x;
+    counted[i] = weights?.[i] ?? x * x;
+    products[i] = counted[i]! * x;
   }
   let best = -Infinity;
   let bestScale = 0;
@@ -151,7 +151,7 @@ export function fitSymmetric(values: Float32Array, half: number): number {
     for (let j = 0; j < n; j++) {
       const code = signedCodeAt(inverse * values[j]!, half);
       sumXL += products[j]! * code;
-      sumL2 += squares[j]! * code * code;
+      sumL2 += counted[j]! * code * code;
     }
     if (sumL2 > 0 && sumXL * sumXL > best * sumL2) {
       bestScale = sumXL / sumL2;
@@ -162,7 +162,7 @@ export function fitSymmetric(values: Float32Array, half: number): number {
 }
 
 /** The same for few codes: one rounding, then single codes are moved for as long as that helps. */
-export function descendSymmetric(values: Float32Array, half: number): number {
+export function descendSymmetric(values: Float32Array, half: number, weights?: Float64Array): number {
   const extreme = extremeOf(values);
   if (Math.abs(extreme) < vanishing) return 0;
   const n = values.length;
@@ -172,15 +172,17 @@ export function descendSymmetric(values: Float32Array, half: number): number {
   for (let i = 0; i < n; i++) {
     const x = values[i]!;
     const code = Math.min(half - 1, Math.max(-half, Math.round(inverse * x)));
+    const w = weights?.[i] ?? x * x;
     codes[i] = code;
-    sumXL += x * x * x * code;
-    sumL2 += x * x * code * code;
+    counted[i] = w;
+    sumXL += w * x * code;
+    sumL2 += w * code * code;
   }
   for (let round = 0; round < 5; round++) {
     let moved = false;
     for (let i = 0; i < n; i++) {
       const x = values[i]!;
-      const w = x * x;
+      const w = counted[i]!;
       const code = codes[i]!;
       let othersXL = sumXL - w * x * code;
       let othersL2 = sumL2 - w * code * code;
@@ -198,4 +200,21 @@ export function descendSymmetric(values: Float32Array, half: number): number {
     if (!moved) break;
   }
   return sumL2 > 0 ? sumXL / sumL2 : 0;
+}
+
+const blockWeights = new Float64Array(256);
+
+/**
+ * How much each value of a block counts under an importance matrix: its importance, more for values that are large in their block, as
+ * llama.cpp weighs them. The result is overwritten by the next call.
+ */
+export function importanceWeights(values: Float32Array, importance: Float32Array): Float64Array {
+  const n = values.length;
+  let sum = 0;
+  for (let i = 0; i < n; i++) sum += values[i]! * values[i]!;
+  const typical = (2 * sum) / n;
+  for (let i = 0; i < n; i++) {
+    blockWeights[i] = importance[i]! * Math.sqrt(typical + values[i]! * values[i]!);
+  }
+  return blockWeights.subarray(0, n);
 }

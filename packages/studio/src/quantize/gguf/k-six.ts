@@ -1,13 +1,15 @@
 import { halfBitsOf, roundToHalf } from "../formats/half.js";
-import { extremeOf, fitSymmetric } from "./k-search.js";
+import { extremeOf, fitSymmetric, importanceWeights } from "./k-search.js";
 
 const scales = new Float64Array(16);
 const codes = new Uint8Array(256);
 
 /** 128 bytes of low nibbles, 64 of high bit pairs, 16 signed scales, d: f16. w = d scale (q - 32), over groups of 16 */
-export function encodeQ6K(values: Float32Array, target: DataView): void {
+export function encodeQ6K(values: Float32Array, target: DataView, importance?: Float32Array): void {
+  const important = importance && importanceWeights(values, importance);
   for (let group = 0; group < 16; group++) {
-    scales[group] = fitSymmetric(values.subarray(group * 16, group * 16 + 16), 32);
+    const [first, end] = [group * 16, group * 16 + 16];
+    scales[group] = fitSymmetric(values.subarray(first, end), 32, important?.subarray(first, end));
   }
   const unit = extremeOf(scales) / -128;
   const d = roundToHalf(unit);

@@ -21,7 +21,7 @@ const scratch = mkdtempSync(join(tmpdir(), "octavo-quantize-llama-cpp-"));
 after(() => rmSync(scratch, { recursive: true, force: true }));
 
 test("llama.cpp loads the GGUF files that are written, and gives the engine's tokens", async (context) => {
-  for (const mix of ["Q8_0", "Q4_K_M", "Q3_K_M", "Q2_K"]) {
+  for (const mix of ["Q8_0", "Q4_K_M", "Q3_K_M", "Q2_K", "IQ4_XS"]) {
     const out = join(scratch, mix);
     await quantize(octavoMini, { method: `gguf:${mix}`, out });
     const run = await runLlamaCpp(join(out, `model-${mix}.gguf`));

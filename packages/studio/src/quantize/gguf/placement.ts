@@ -1,4 +1,5 @@
 import { artifactUnsupported } from "@octavo/text/files/artifact-file";
+import { sliceName } from "@octavo/artifacts/checkpoint/tensor-slices";
 import { ggufPlace, type LayerNames } from "@octavo/artifacts/gguf/names";
 import type { ExpertNames } from "@octavo/artifacts/program/mixture-of-experts";
 import { modelFamily } from "@octavo/artifacts/program/registry";
@@ -10,6 +11,8 @@ export interface RowRange {
   readonly tensor: TensorInfo;
   readonly first: number;
   readonly count: number;
+  /** The weight's name in the model's plan, by which the importance of its columns is known. */
+  readonly weight: string;
 }
 
 /** A tensor of a GGUF file and the rows that it is made of, in their order. */
@@ -59,7 +62,7 @@ export function placeTensors(source: SourceModel, unit: SourceUnit, layerNames: 
 }
 
 function asMatrix(tensor: TensorInfo, name: string): Pick<GgufTensor, "shape" | "rows"> {
-  const rows = [{ tensor: flat(tensor), first: 0, count: rowsOf(tensor) }];
+  const rows = [wholeOf(tensor)];
   // The shared expert's gate is a matrix of one row elsewhere.
   const isGate = name.endsWith(".ffn_gate_inp_shexp.weight");
   return { shape: isGate ? tensor.shape.slice(-1) : tensor.shape, rows };
@@ -74,7 +77,7 @@ function joined(
   return {
     name,
     shape: [inOrder.length, ...(first?.shape ?? [])],
-    rows: inOrder.map((tensor) => ({ tensor: flat(tensor), first: 0, count: rowsOf(tensor) })),
+    rows: inOrder.map(wholeOf),
     module: moduleOf(first?.name ?? name).replace(/\.experts\.\d+\./, ".experts.*."),
   };
 }
@@ -97,9 +100,14 @@ function stackedParts(
       tensor: flat(tensor),
       first: expert * numRows + index * each,
       count: each,
+      weight: sliceName(tensor.name, expert),
     })),
     module: `model.layers.${layer}.${layerNames[part] ?? part}`,
   }));
+}
+
+function wholeOf(tensor: TensorInfo): RowRange {
+  return { tensor: flat(tensor), first: 0, count: rowsOf(tensor), weight: tensor.name };
 }
 
 function rowsOf({ shape }: TensorInfo): number {

@@ -1,30 +1,28 @@
 import { halfBitsOf, roundToHalf } from "../formats/half.js";
+import { extremeOf, fitAffine, fitSymmetric, importanceWeights } from "./k-search.js";
 
 /**
- * ggml's blocks of 32 with one scale, rounded as quantize_row_*_ref of ggml-quants.c does. Each encoder leaves in `values` what the
- * block stands for.
+ * ggml's blocks of 32 with one scale, rounded as quantize_row_*_ref of ggml-quants.c does, or with the scale that is best under an
+ * importance matrix. Each encoder leaves in `values` what the block stands for.
  */
 
-/** The value of largest magnitude, its sign kept. */
-function extremeOf(values: Float32Array): number {
-  let extreme = 0;
-  for (const value of values) if (Math.abs(value) > Math.abs(extreme)) extreme = value;
-  return extreme;
-}
-
 /** d: f16; 16 bytes, element j in the low nibble of byte j, element j + 16 in the high one. w = d (q - 8) */
-export function encodeQ40(values: Float32Array, target: DataView): void {
-  signed(values, target, 8);
+export function encodeQ40(values: Float32Array, target: DataView, importance?: Float32Array): void {
+  signed(values, target, 8, importance);
 }
 
 /** d: f16; u32 of fifth bits; nibbles as Q4_0. w = d (q - 16) */
-export function encodeQ50(values: Float32Array, target: DataView): void {
-  signed(values, target, 16);
+export function encodeQ50(values: Float32Array, target: DataView, importance?: Float32Array): void {
+  signed(values, target, 16, importance);
 }
 
 /** The value of largest magnitude takes the lowest code, which has no counterpart above. */
-function signed(values: Float32Array, target: DataView, middle: 8 | 16): void {
-  const scale = Math.fround(extremeOf(values) / -middle);
+function signed(values: Float32Array, target: DataView, middle: 8 | 16, importance?: Float32Array): void {
+  const scale = Math.fround(
+    importance === undefined
+      ? extremeOf(values) / -middle
+      : fitSymmetric(values, middle, importanceWeights(values, importance)),
+  );
   const inverse = scale === 0 ? 0 : Math.fround(1 / scale);
   const stored = roundToHalf(scale);
   target.setUint16(0, halfBitsOf(scale), true);
@@ -39,23 +37,17 @@ function signed(values: Float32Array, target: DataView, middle: 8 | 16): void {
 }
 
 /** d, m: f16; nibbles. w = d q + m */
-export function encodeQ41(values: Float32Array, target: DataView): void {
-  affine(values, target, 15);
+export function encodeQ41(values: Float32Array, target: DataView, importance?: Float32Array): void {
+  affine(values, target, 15, importance);
 }
 
 /** d, m: f16; u32 of fifth bits; nibbles. w = d q + m */
-export function encodeQ51(values: Float32Array, target: DataView): void {
-  affine(values, target, 31);
+export function encodeQ51(values: Float32Array, target: DataView, importance?: Float32Array): void {
+  affine(values, target, 31, importance);
 }
 
-function affine(values: Float32Array, target: DataView, most: 15 | 31): void {
-  let low = Infinity;
-  let high = -Infinity;
-  for (const value of values) {
-    if (value < low) low = value;
-    if (value > high) high = value;
-  }
-  const scale = Math.fround((high - low) / most);
+function affine(values: Float32Array, target: DataView, most: 15 | 31, importance?: Float32Array): void {
+  const { low, scale } = importance === undefined ? spanOf(values, most) : fitted(values, most, importance);
   const inverse = scale === 0 ? 0 : Math.fround(1 / scale);
   target.setUint16(0, halfBitsOf(scale), true);
   target.setUint16(2, halfBitsOf(low), true);
@@ -63,12 +55,36 @@ function affine(values: Float32Array, target: DataView, most: 15 | 31): void {
   const storedLow = roundToHalf(low);
   const codes = new Uint8Array(32);
   for (let i = 0; i < 32; i++) {
-    const code = Math.min(most, Math.trunc((values[i]! - low) * inverse + 0.5));
+    const code = Math.max(0, Math.min(most, Math.trunc((values[i]! - low) * inverse + 0.5)));
     codes[i] = code;
     values[i] = storedScale * code + storedLow;
   }
   writeNibbles(codes, target, most === 15 ? 4 : 8);
   if (most === 31) writeFifthBits(codes, target, 4);
+}
+
+interface Span {
+  /** What the lowest code stands for. */
+  readonly low: number;
+  readonly scale: number;
+}
+
+function spanOf(values: Float32Array, most: number): Span {
+  let low = Infinity;
+  let high = -Infinity;
+  for (const value of values) {
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  return { low, scale: Math.fround((high - low) / most) };
+}
+
+const fit = { scale: 0, minimum: 0 };
+
+function fitted(values: Float32Array, most: number, importance: Float32Array): Span {
+  const search = { most, first: -0.9, steps: 18, absolute: false };
+  fitAffine(values, importanceWeights(values, importance), search, fit);
+  return { low: -fit.minimum, scale: Math.fround(fit.scale) };
 }
 
 /** d: f16; 32 signed bytes. w = d q */

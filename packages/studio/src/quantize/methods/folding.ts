@@ -87,7 +87,7 @@ function producerOf(
     const up = { ...maker.in, column: (maker.in.column ?? 0) + width, width };
     return rowsOf(up, stage, straight);
   }
-  if (maker.op !== "attention") return undefined;
+  if (maker.op !== "attention" || maker.v === undefined) return undefined;
   const perKv = numHeads / numKvHeads;
   const columnOf = straight.map((i) => Math.floor(Math.floor(i / headDim) / perKv) * headDim + (i % headDim));
   return rowsOf(maker.v, stage, columnOf);
@@ -125,7 +125,7 @@ function overlaps(ref: BufferRef, column: number, width: number): boolean {
 }
 
 function readsOf(op: PlannedOp): readonly BufferRef[] {
-  if (op.op === "attention") return [op.q, op.k, op.v];
+  if (op.op === "attention") return [op.q, op.k, ...(op.v === undefined ? [] : [op.v])];
   if (op.op === "rope" || op.op === "scale") return [op.on];
   if (op.op === "rms_norm") return op.residual === undefined ? [op.in] : [op.in, op.residual];
   return "in" in op ? [op.in] : [];

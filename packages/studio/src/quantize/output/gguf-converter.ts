@@ -2,6 +2,7 @@ import { encodeGgufHeader } from "@octavo/artifacts/gguf/write-header";
 import { fittingGgufType, type GgufMix } from "@octavo/artifacts/gguf/mixes";
 import { ropeFactorNames } from "@octavo/artifacts/gguf/names";
 import { type RopeFactors } from "@octavo/artifacts/gguf/config";
+import type { ImportanceMatrix } from "../calibration/importance-matrix.js";
 import { EncodePool } from "../gguf/encode-pool.js";
 import { type EncodedStretch, encodeStretch } from "../gguf/encoded-stretch.js";
 import { ggmlTypes, tensorBytesOf, type WrittenGgmlType } from "../gguf/ggml-types.js";
@@ -11,7 +12,7 @@ import { tokenizerMetadata } from "../gguf/tokenizer-metadata.js";
 import { relativeError } from "../report/errors.js";
 import { readTensorRows, type SourceModel, type SourceUnit } from "../source/source-model.js";
 import type { UnitConverter } from "./unit-converter.js";
-import type { ModuleRecord, UnitRecord, UnitToWrite } from "./work-folder.js";
+import type { ModuleRecord, UnitRecord, UnitToWrite, WorkFolder } from "./work-folder.js";
 
 const alignment = 32;
 /** Elements read and encoded together: an embedding as a whole would be gigabytes in single precision. */
@@ -45,12 +46,16 @@ export class GgufConverter implements UnitConverter {
   /** Files hold the norms' whole weights, this included. */
   readonly #normOffset: number;
   readonly #pool: EncodePool;
+  readonly #importance: ImportanceMatrix | undefined;
 
-  constructor(source: SourceModel, mix: GgufMix, numThreads: number) {
+  /** @param importance of the columns, by which scales are chosen */
+  constructor(source: SourceModel, mix: GgufMix, numThreads: number, importance?: ImportanceMatrix) {
     const { checkpoint, units } = source;
     const model = describeGguf(checkpoint, mix.fileType, tokenizerMetadata(checkpoint));
     const placed = units.map((unit, index) => [
-      ...placeTensors(source, unit, model.layerNames).map((tensor) => typed(tensor, source, mix)),
+      ...placeTensors(source, unit, model.layerNames).map((tensor) =>
+        typed(tensor, source, mix, importance !== undefined),
+      ),
       ...(index === 0 ? factorTensors(model.ropeFactors) : []),
     ]);
     const tensors = placed.flat().map((tensor) => ({ ...tensor, typeId: tensor.type.id }));
@@ -67,6 +72,7 @@ export class GgufConverter implements UnitConverter {
     this.#model = model;
     this.#file = `model-${mix.name}.gguf`;
     this.#pool = new EncodePool(numThreads);
+    this.#importance = importance;
   }
 
   [Symbol.dispose](): void {
@@ -77,18 +83,21 @@ export class GgufConverter implements UnitConverter {
     return this.#header;
   }
 
-  resume(finished: readonly UnitRecord[]): Promise<number> {
-    return Promise.resolve(finished.length);
+  resume(finished: readonly UnitRecord[], work: WorkFolder): Promise<number> {
+    return this.#importance?.resume(finished, work) ?? Promise.resolve(finished.length);
   }
 
-  async convert(_unit: SourceUnit, index: number): Promise<UnitToWrite> {
+  async convert(sourceUnit: SourceUnit, index: number, work: WorkFolder): Promise<UnitToWrite> {
+    const { byWeight, state } = (await this.#importance?.of(sourceUnit, work)) ?? {};
     const unit = this.#units[index]!;
     const chunks: Uint8Array[] = index === 0 ? [this.#header] : [];
     const modules: ModuleRecord[] = [];
     for (const tensor of unit.tensors) {
       const { source, type, byteLength, module } = tensor;
       const parts =
-        source instanceof Float32Array ? [encodeStretch(type, source)] : await this.#encode(source, type);
+        source instanceof Float32Array
+          ? [encodeStretch(type, source)]
+          : await this.#encode(source, type, byWeight);
       for (const { bytes } of parts) chunks.push(bytes);
       if (module !== undefined) {
         const error = relativeError(parts.map((part) => part.error));
@@ -102,6 +111,7 @@ export class GgufConverter implements UnitConverter {
       chunks,
       tensors: unit.tensors.map(({ name, byteLength }) => ({ name, byteLength })),
       modules,
+      ...(state !== undefined && { state }),
     };
   }
 
@@ -111,22 +121,28 @@ export class GgufConverter implements UnitConverter {
   }
 
   /** A tensor in stretches of whole rows, and of whole heads where those are interleaved. */
-  async #encode({ name, rows }: GgufTensor, type: WrittenGgmlType): Promise<EncodedStretch[]> {
+  async #encode(
+    { name, rows }: GgufTensor,
+    type: WrittenGgmlType,
+    byWeight: ReadonlyMap<string, Float32Array> | undefined,
+  ): Promise<EncodedStretch[]> {
     const { interleavesRotary } = this.#model;
     const heads = interleavesRotary && /\.attn_[qk]\.(?:weight|bias)$/.test(name) ? this.#heads : undefined;
     const shift = name.endsWith("_norm.weight") ? this.#normOffset : 0;
     const parts: Promise<EncodedStretch>[] = [];
-    for (const { tensor, first, count } of rows.flatMap((range) => stretchesOf(range, heads?.headDim ?? 1))) {
+    for (const range of rows.flatMap((whole) => stretchesOf(whole, heads?.headDim ?? 1))) {
+      const { tensor, first, count, weight } = range;
       const read = await readTensorRows(tensor, first, count);
       const cols = read.length / count;
       const values = heads === undefined ? read : interleaveRows(read, cols, heads);
       if (shift !== 0) for (let i = 0; i < values.length; i++) values[i] = values[i]! + shift;
+      const importance = byWeight?.get(weight);
       // At most one more stretch than threads is in memory.
       await parts.at(-this.#pool.numThreads);
       const part =
         values.length < fewElements
-          ? Promise.resolve(encodeStretch(type, values))
-          : this.#pool.encode(type.name, values);
+          ? Promise.resolve(encodeStretch(type, values, importance))
+          : this.#pool.encode(type.name, values, importance);
       // Awaited in order below; until then a rejection must not count as unhandled.
       part.catch(() => undefined);
       parts.push(part);
@@ -142,18 +158,19 @@ interface Heads {
 }
 
 /** @param unit - rows that must stay together */
-function stretchesOf({ tensor, first, count }: RowRange, unit: number): RowRange[] {
+function stretchesOf({ tensor, first, count, weight }: RowRange, unit: number): RowRange[] {
   const [, cols = 1] = tensor.shape;
   const most = Math.max(1, Math.floor(stretchElements / (cols * unit))) * unit;
   return Array.from({ length: Math.ceil(count / most) }, (_, index) => ({
     tensor,
     first: first + index * most,
     count: Math.min(most, count - index * most),
+    weight,
   }));
 }
 
 /** Vectors, routers and the shared expert's gate stay in single precision. */
-function typed(tensor: GgufTensor, source: SourceModel, mix: GgufMix): PlacedTensor {
+function typed(tensor: GgufTensor, source: SourceModel, mix: GgufMix, hasImportance: boolean): PlacedTensor {
   const { config } = source.checkpoint;
   const { name, shape, module } = tensor;
   const isMatrix = shape.length > 1 && !name.endsWith(".ffn_gate_inp.weight");
@@ -164,6 +181,7 @@ function typed(tensor: GgufTensor, source: SourceModel, mix: GgufMix): PlacedTen
     tiedEmbeddings: config.tieWordEmbeddings,
     headsPerKv: config.numHeads / config.numKvHeads,
     numExperts: config.experts?.count ?? 0,
+    hasImportance,
   });
   const type = isMatrix ? ggmlTypes[fittingGgufType(wanted, shape.at(-1) ?? 0)] : ggmlTypes.F32;
   const numElements = shape.reduce((product, size) => product * size, 1);

@@ -1,16 +1,8 @@
 import { createHash } from "node:crypto";
-import {
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmdirSync,
-  rmSync,
-  type Stats,
-} from "node:fs";
+import { existsSync, lstatSync, readdirSync, readFileSync, rmdirSync, rmSync, type Stats } from "node:fs";
 import { open, rename, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
+import { makeFolder } from "@octavo/protocol/make-folder";
 import { OctavoError } from "@octavo/protocol";
 import { invalidOption } from "../options.js";
 import { RunLock } from "./run-lock.js";
@@ -79,12 +71,12 @@ export class WorkFolder implements Disposable {
       await guardDisk(work.#folder, async () => {
         makeWay(work.#out, out);
         work.#refuseStrangers();
-        mkdirSync(work.#folder, { recursive: true });
+        makeFolder(work.#folder);
         work.#lock = RunLock.take(join(work.#folder, lockName));
         // The run that held it until now may have finished.
         makeWay(work.#out, out);
         await work.#resume();
-        mkdirSync(work.artifact, { recursive: true });
+        makeFolder(work.artifact);
       });
     } catch (error) {
       work[Symbol.dispose]();
@@ -127,7 +119,7 @@ export class WorkFolder implements Disposable {
     const path = join(this.artifact, name);
     this.#files.add(name);
     await guardDisk(path, async () => {
-      mkdirSync(dirname(path), { recursive: true });
+      makeFolder(dirname(path));
       await writeFile(path, content, { flush: true });
     });
   }

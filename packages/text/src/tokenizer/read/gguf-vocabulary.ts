@@ -13,6 +13,7 @@ import type {
 } from "../specification.js";
 import { TokenTable, type Vocabulary } from "../token-table.js";
 import { ggufPreTokenizer } from "./gguf-pre-tokenizers.js";
+import { bertNormalizer, bertPreTokenizer } from "./pipeline-json.js";
 import { vocabularyLimit, writeMerge } from "./model-json.js";
 
 type Metadata = ReadonlyMap<string, unknown>;
@@ -26,7 +27,7 @@ const tokenType = { normal: 1, unknown: 2, control: 3, userDefined: 4, unused: 5
 
 /**
  * Reads the vocabulary in a GGUF file's metadata as llama.cpp understands it: `gpt2` (byte-level BPE), `llama`
- * (SentencePiece BPE by scores) and `t5` (Unigram). Throws `artifact_invalid` or `artifact_unsupported`.
+ * (SentencePiece BPE by scores), `t5` (Unigram) and `bert` (WordPiece). Throws `artifact_invalid` or `artifact_unsupported`.
  */
 export function readGgufVocabulary(metadata: Metadata): ReadTokenizer {
   const kind = metadata.get(`${prefix}model`);
@@ -37,10 +38,12 @@ export function readGgufVocabulary(metadata: Metadata): ReadTokenizer {
       return readSentencePiece(metadata);
     case "t5":
       return readUnigram(metadata);
+    case "bert":
+      return readWordPiece(metadata);
     default:
       throw new OctavoError(
         "artifact_unsupported",
-        `${prefix}model is ${JSON.stringify(kind) ?? "missing"}; supported vocabularies are gpt2, llama and t5.`,
+        `${prefix}model is ${JSON.stringify(kind) ?? "missing"}; supported vocabularies are bert, gpt2, llama and t5.`,
       );
   }
 }
@@ -148,6 +151,50 @@ function readUnigram(metadata: Metadata): ReadTokenizer {
     preTokenizer: { kind: "metaspace", replacement: metaspace, prepend: "never", split: true },
     decoder: { kind: "metaspace", replacement: metaspace, prepend: addsSpace ? "always" : "never" },
     ...readEnds(metadata, table.size, { addBos: false, addEos: true, bos: undefined, eos: 1 }),
+  };
+  return { specification, table };
+}
+
+/**
+ * llama.cpp's converter marks the tokens that begin words; here, as in BERT's own files, those that go on are marked. A vocabulary with
+ * capitals keeps them, as its model was trained; llama.cpp lowers all text.
+ */
+function readWordPiece(metadata: Metadata): ReadTokenizer {
+  const read = readTokens(metadata);
+  const specials = new Set(read.addedTokens.map(({ id }) => id));
+  const tokens = Array.from({ length: read.table.size }, (_, id) => read.table.token(id) ?? "");
+  const isCased = tokens.some((token, id) => !specials.has(id) && /^\u2581[A-Z][a-z]/.test(token));
+  const { vocabulary, table } = tableOf(
+    GgufStrings.of(
+      tokens.map((token, id) => {
+        if (specials.has(id)) return token;
+        return token.startsWith(metaspace) ? token.slice(metaspace.length) : `##${token}`;
+      }),
+    ),
+  );
+  const need = (keys: readonly string[]): number => {
+    const found = keys.map((key) => readId(metadata, key, table.size)).find((id) => id !== undefined);
+    if (found === undefined) throw invalid(keys[0]!, "is missing");
+    return found;
+  };
+  const before = [need(["cls_token_id", "bos_token_id"])];
+  // The first spelling is the converter's.
+  const after = [need(["seperator_token_id", "separator_token_id", "eos_token_id"])];
+  const specification: TokenizerSpecification = {
+    vocabulary,
+    addedTokens: read.addedTokens,
+    model: {
+      kind: "word-piece",
+      unknownId: need(["unknown_token_id"]),
+      continuingSubwordPrefix: "##",
+      maxCharacters: 100,
+    },
+    normalizer: bertNormalizer({ lowercase: !isCased }),
+    preTokenizer: bertPreTokenizer,
+    decoder: { kind: "word-piece", prefix: "##", cleansUp: true },
+    postProcessor: { before, after, pair: { before, between: after, after, hasTypes: true } },
+    bosTokenId: before[0],
+    eosTokenId: after[0],
   };
   return { specification, table };
 }

@@ -1,3 +1,4 @@
+import type { BertNormalization } from "../bert-normalizer.js";
 import type {
   DecoderSpecification,
   NormalizerSpecification,
@@ -76,13 +77,12 @@ const normalizers: StepReaders<NormalizerSpecification> = {
   StripAccents: () => ({ kind: "strip-accents" }),
   BertNormalizer: (reader) => {
     const lowercase = reader.get("lowercase").boolean(true);
-    const bert: NormalizerSpecification = {
-      kind: "bert",
+    return bertNormalizer({
+      lowercase,
       cleanText: reader.get("clean_text").boolean(true),
       separateIdeographs: reader.get("handle_chinese_chars").boolean(true),
       stripAccents: reader.get("strip_accents").boolean(lowercase),
-    };
-    return lowercase ? { kind: "sequence", items: [bert, { kind: "lowercase" }] } : bert;
+    });
   },
   ByteLevel: () => ({ kind: "byte-level" }),
   Precompiled: (reader) => {
@@ -93,6 +93,17 @@ const normalizers: StepReaders<NormalizerSpecification> = {
       : { kind: "precompiled", charsMap: new Uint8Array(bytes), by: "cluster" };
   },
 };
+
+/** BERT's, accents going with capitals where nothing else is said. */
+export function bertNormalizer({
+  lowercase,
+  cleanText = true,
+  separateIdeographs = true,
+  stripAccents = lowercase,
+}: { readonly lowercase: boolean } & Partial<BertNormalization>): NormalizerSpecification {
+  const bert: NormalizerSpecification = { kind: "bert", cleanText, separateIdeographs, stripAccents };
+  return lowercase ? { kind: "sequence", items: [bert, { kind: "lowercase" }] } : bert;
+}
 
 export const readNormalizer = stepReader<NormalizerSpecification>(normalizers, "normalizers", (items) => ({
   kind: "sequence",
@@ -118,6 +129,11 @@ function readPrepend(reader: JsonReader): "always" | "first" | "never" {
   return reader.get("prepend_scheme").oneOf(["always", "first", "never"], "always");
 }
 
+export const bertPreTokenizer: PreTokenizerSpecification = {
+  kind: "sequence",
+  items: [{ kind: "whitespace-split" }, { kind: "punctuation", behavior: "isolated" }],
+};
+
 const preTokenizers: StepReaders<PreTokenizerSpecification> = {
   ByteLevel: (reader) => ({
     kind: "byte-level",
@@ -139,10 +155,7 @@ const preTokenizers: StepReaders<PreTokenizerSpecification> = {
   Digits: (reader) => ({ kind: "digits", individual: reader.get("individual_digits").boolean(false) }),
   Punctuation: (reader) => ({ kind: "punctuation", behavior: readBehavior(reader, "Isolated") }),
   Whitespace: () => ({ kind: "whitespace" }),
-  BertPreTokenizer: () => ({
-    kind: "sequence",
-    items: [{ kind: "whitespace-split" }, { kind: "punctuation", behavior: "isolated" }],
-  }),
+  BertPreTokenizer: () => bertPreTokenizer,
   WhitespaceSplit: () => ({ kind: "whitespace-split" }),
   CharDelimiterSplit: (reader) => ({
     kind: "character-delimiter",
