@@ -8,6 +8,8 @@ export {
   warningsHeader,
   type ErrorBody,
 } from "./error-body.js";
+export { BodyMemory, type BodyShare } from "./body-memory.js";
+export { drainThenEnd } from "./drain-request.js";
 export { describeValue, isRecord, parseWith } from "./validation.js";
 export {
   asArray,

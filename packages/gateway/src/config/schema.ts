@@ -175,6 +175,8 @@ const configShape = {
   limits: z
     .strictObject({
       max_body: byteSize.prefault("32MiB"),
+      /** Bodies of all requests in progress together; requests beyond get 503. */
+      max_body_memory: byteSize.prefault("256MiB"),
       max_answer: byteSize.prefault("64MiB"),
       max_event: byteSize.prefault("4MiB"),
       max_headers: byteSize.prefault("16KiB"),
@@ -183,6 +185,10 @@ const configShape = {
       headers_timeout: timeSpan.prefault("15s"),
       /** A client that reads nothing for so long is disconnected. */
       stall_timeout: timeSpan.prefault("60s"),
+    })
+    .refine(({ max_body, max_body_memory }) => max_body_memory >= max_body, {
+      message: "must hold one body of max_body",
+      path: ["max_body_memory"],
     })
     .prefault({}),
   answer_headers: z

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { type JsonFields, OctavoError } from "@octavo/protocol";
 
 /**
@@ -39,6 +40,8 @@ export function withFields(fields: JsonFields, changes: JsonFields): JsonFields 
 }
 
 function parseFields(bytes: Buffer): JsonFields {
+  // readers put different characters in place of bytes that are no UTF-8
+  if (!isUtf8(bytes)) throw new OctavoError("invalid_json", "The body is not valid UTF-8.");
   let value: unknown;
   try {
     value = JSON.parse(bytes.toString("utf8"));

@@ -96,6 +96,42 @@ describe("bad input to the gateway", () => {
     assert.match(await raw(gateway.url, chunked), /^HTTP\/1\.1 413 /);
   });
 
+  it("bodies of all requests together are bounded, and there is room again when they are over", async () => {
+    await using bounded = await startTestGateway({
+      targets: { one: { provider: "ollama", url: target.url, models: ["m"], probe: { path: "off" } } },
+      limits: { max_body: "64KiB", max_body_memory: "96KiB", body_timeout: "300ms", headers_timeout: "300ms" },
+    });
+    const body = JSON.stringify({ ...sampleBody, padding: "x".repeat(60_000) });
+    const { port } = new URL(bounded.url);
+    const unfinished = connect(Number(port), "127.0.0.1", () =>
+      unfinished.write(
+        `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 65000\r\n\r\n${body}`,
+      ),
+    );
+    unfinished.on("error", () => undefined);
+    let answer: readonly [number, string | null];
+    do answer = await bounded.post(path, body).then(async (response) => {
+        await response.text();
+        return [response.status, response.headers.get("x-octavo-error-code")] as const;
+      });
+    while (answer[0] === 200);
+    assert.deepEqual(answer, [503, "overloaded"]);
+    unfinished.destroy();
+    do answer = [(await bounded.post(path, body)).status, null];
+    while (answer[0] === 503);
+    assert.equal(answer[0], 200);
+  });
+
+  it("a body that is not UTF-8 is refused: readers put different characters in its place", async () => {
+    const [begin, end] = JSON.stringify({ ...sampleBody, user: "|" }).split("|");
+    const body = Buffer.concat([Buffer.from(begin ?? ""), Buffer.from([0xc3, 0x28]), Buffer.from(end ?? "")]);
+    const headers = { "content-type": "application/json" };
+    assert.deepEqual(await refused(fetch(gateway.url + path, { method: "POST", headers, body })), [
+      400,
+      "invalid_json",
+    ]);
+  });
+
   it("a compressed body is refused without being unpacked", async () => {
     const bomb = gzipSync(Buffer.alloc(10_000_000, 32));
     const response = await fetch(gateway.url + path, {

@@ -1,15 +1,17 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { OctavoError } from "@octavo/protocol";
+import { type BodyShare, OctavoError } from "@octavo/protocol";
 
 /**
  * The body's bytes. Type and announced size are checked before a byte is read; bodies are never decompressed. Throws
- * `unsupported_media_type`, `payload_too_large` or `request_cancelled`. How long a body may take is the HTTP server's to
+ * `unsupported_media_type`, `payload_too_large`, `overloaded` or `request_cancelled`. How long a body may take is the HTTP server's to
  * bound, for all connections together: a timer for each would cost more than the rest of the reading.
  */
 export function readRequest(
   request: IncomingMessage,
   response: ServerResponse,
   maxBodyBytes: number,
+  /** Grows with what arrives, and is the caller's to release. */
+  share?: BodyShare,
 ): Promise<Buffer> {
   checkHeaders(request, maxBodyBytes);
   if (request.headers.expect !== undefined) response.writeContinue();
@@ -27,9 +29,19 @@ export function readRequest(
         resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, length));
     };
     request.on("data", (chunk: Buffer) => {
+      if (isOver) return;
       length += chunk.length;
-      if (length > maxBodyBytes) finish(tooLarge(maxBodyBytes));
-      else chunks.push(chunk);
+      if (length > maxBodyBytes) {
+        finish(tooLarge(maxBodyBytes));
+        return;
+      }
+      try {
+        share?.grow(chunk.length);
+        chunks.push(chunk);
+      } catch (thrown) {
+        chunks.length = 0;
+        finish(OctavoError.from(thrown));
+      }
     });
     request.on("end", () => finish());
     const onCut = (): void => {

@@ -156,6 +156,7 @@ export class Gateway {
       stallMs: config.limits.stall_timeout,
     };
     const hooks: StageHooks[] = [];
+    const share = runtime.bodies.share();
     let answer: WholeAnswer | undefined;
     runtime.enter();
     this.#open.add(exchange);
@@ -166,7 +167,7 @@ export class Gateway {
     try {
       if (this.#isDraining)
         throw new OctavoError("shutting_down", "the gateway is shutting down", { retryAfterSeconds: 1 });
-      exchange.body = new RequestBody(await readRequest(request, response, config.limits.max_body));
+      exchange.body = new RequestBody(await readRequest(request, response, config.limits.max_body, share));
       // what is judged must be what the target reads
       if (runtime.stages.length > 0) requireUnambiguous(exchange.body.bytes, exchange.body.fields);
       this.#describe(exchange, runtime);
@@ -181,6 +182,7 @@ export class Gateway {
       closeAccount(exchange);
       if (hooks.length > 0) await this.#settle(exchange, hooks, answer);
       this.#record(exchange, parent?.spanId);
+      share.release();
       runtime.leave();
     }
   }

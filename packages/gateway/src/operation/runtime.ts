@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { OctavoError } from "@octavo/protocol";
+import { BodyMemory, OctavoError } from "@octavo/protocol";
 
 import { type GatewayConfig, gatewaySchema, type RouteConfig } from "../config/schema.js";
 import type { LiveExchange } from "../exchange/live-exchange.js";
@@ -34,6 +34,8 @@ export class GatewayRuntime {
   readonly router: TargetRouter;
   readonly stages: readonly NamedStage[];
   readonly prefixes: PrefixRouting;
+  /** Bodies of the requests under way. */
+  readonly bodies: BodyMemory;
   readonly #probes: HealthProbes;
   readonly #breakers: SharedBreakers;
   readonly #budgets = new Map<string, RouteBudgets>();
@@ -53,6 +55,7 @@ export class GatewayRuntime {
     this.targets = targets;
     this.stages = stages;
     this.prefixes = prefixes;
+    this.bodies = new BodyMemory(config.limits.max_body_memory);
     this.router = new TargetRouter(config, { targets, pools }, defaultRoute);
     this.#breakers = new SharedBreakers(targets.values(), context.store, context.nowMs);
     this.#probes = new HealthProbes(targets.values(), (target, isOk) => {

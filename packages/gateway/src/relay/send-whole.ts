@@ -1,4 +1,5 @@
 import {
+  drainThenEnd,
   errorCodeHeader,
   type JsonFields,
   type OctavoError,
@@ -64,7 +65,11 @@ export function sendFailure(exchange: LiveExchange, { prefixes }: AnswerWriting,
     ...(error.code === "unauthorized" ? ["www-authenticate", "Bearer"] : []),
     ...headersOf(ledger, prefixes, true),
   ]);
-  response.end(body);
+  if (response.req.complete) response.end(body);
+  else {
+    response.write(body);
+    drainThenEnd(response.req, response);
+  }
 }
 
 /** A target's refusal of the request keeps its status. */

@@ -1,11 +1,10 @@
 import { setMaxListeners } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { performance } from "node:perf_hooks";
-import { OctavoError, type ErrorCode } from "@octavo/protocol";
+import { type BodyMemory, type BodyShare, OctavoError, type ErrorCode } from "@octavo/protocol";
 import type { LlmOperation } from "@octavo/tracing";
 import type { Logger } from "pino";
 import type { OctavoIds } from "./octavo-ids.js";
-import type { BodyMemory, BodyShare } from "./body-memory.js";
 import { readJsonBody, type BodyLimits } from "./read-body.js";
 import type { RequestContext } from "./request-context.js";
 import type { RequestAccount } from "../account/request-account.js";

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createSecureServer, type Server as SecureServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { performance } from "node:perf_hooks";
-import { OctavoError, replicaHeader } from "@octavo/protocol";
+import { BodyMemory, OctavoError, replicaHeader } from "@octavo/protocol";
 import type { Logger } from "pino";
 import type { ServerConfig } from "../config.js";
 import { RequestAccount } from "../account/request-account.js";
@@ -10,7 +10,6 @@ import { type ServerTracing, traceResponse, traceResponseHeader } from "../accou
 import type { HttpMetrics } from "../metrics/http-metrics.js";
 import type { TenantResolver } from "../tenants/tenant-resolver.js";
 import type { ApiKeys } from "./api-keys.js";
-import { BodyMemory } from "./body-memory.js";
 import { connectionError, refuseConnection } from "./connection-error.js";
 import type { Dispatcher } from "./dispatcher.js";
 import { HttpExchange } from "./exchange.js";

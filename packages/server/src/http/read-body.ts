@@ -1,7 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { OctavoError } from "@octavo/protocol";
-import type { BodyShare } from "./body-memory.js";
+import { type BodyShare, OctavoError } from "@octavo/protocol";
 import { JsonDepthGuard } from "./json-depth.js";
 import { findJsonProblem } from "./json-position.js";
 

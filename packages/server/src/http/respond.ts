@@ -1,9 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { errorCodeHeader, OctavoError, toErrorBody } from "@octavo/protocol";
+import { drainThenEnd, errorCodeHeader, OctavoError, toErrorBody } from "@octavo/protocol";
 
-/** How long, and for how many bytes, a rejected client may keep sending before its connection is closed. */
-const lingerMs = 500;
-const lingerBytes = 256 * 1024;
 /** Bodies declared up to this size are read and dropped so that the connection can be kept. */
 const droppableBytes = 1024 * 1024;
 
@@ -59,18 +56,7 @@ export function sendError(
     connection: "close",
   });
   response.write(body);
-  let dropped = 0;
-  const finish = (): void => {
-    clearTimeout(timer);
-    request.off("data", drop).off("end", finish);
-    response.end();
-  };
-  const drop = (chunk: Buffer): void => {
-    dropped += chunk.length;
-    if (dropped > lingerBytes) finish();
-  };
-  const timer = setTimeout(finish, lingerMs);
-  request.on("data", drop).on("end", finish).on("error", finish).resume();
+  drainThenEnd(request, response);
 }
 
 function hasBody(request: IncomingMessage): boolean {

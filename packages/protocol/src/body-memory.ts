@@ -1,4 +1,4 @@
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError } from "./errors.js";
 
 /** A request asked to come again because of the bodies of others waits this long. */
 const retryAfterSeconds = 1;
