@@ -4,6 +4,7 @@ import * as protocol from "./index.js";
 
 it("exports these values and no others", () => {
   assert.deepEqual(Object.keys(protocol).toSorted(), [
+    "BodyMemory",
     "OctavoError",
     "asArray",
     "asNumber",
@@ -20,10 +21,9 @@ it("exports these values and no others", () => {
     "createSseDecoder",
     "defaultCompletionTokens",
     "definedFields",
-    "BodyMemory",
     "describeValue",
-    "drainThenEnd",
     "detokenizeRequest",
+    "drainThenEnd",
     "embeddingRequest",
     "encodeSseJson",
     "errorCodeHeader",

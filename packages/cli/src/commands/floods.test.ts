@@ -154,10 +154,10 @@ describe("floods", { skip: process.platform !== "linux" }, () => {
             headers: { "content-type": "application/json", "content-encoding": encoding },
             body: compress(zeros),
           });
-          assert.deepEqual([answer.status, answer.headers.get("x-octavo-error-code")], [
-            415,
-            "unsupported_media_type",
-          ]);
+          assert.deepEqual(
+            [answer.status, answer.headers.get("x-octavo-error-code")],
+            [415, "unsupported_media_type"],
+          );
           await answer.text();
         }
 
@@ -166,7 +166,9 @@ describe("floods", { skip: process.platform !== "linux" }, () => {
           "content-length: 5\r\ntransfer-encoding: chunked\r\n",
           "transfer-encoding: chunked\r\ntransfer-encoding: identity\r\n",
         ]) {
-          const answer = await send(port, [`${head}${lengths}\r\n0\r\n\r\nGET /health HTTP/1.1\r\nhost: x\r\n\r\n`]);
+          const answer = await send(port, [
+            `${head}${lengths}\r\n0\r\n\r\nGET /health HTTP/1.1\r\nhost: x\r\n\r\n`,
+          ]);
           assert.match(answer, /^HTTP\/1\.1 400 [^]*connection: close/i, lengths);
           assert.equal(answer.split("HTTP/1.1 ").length, 2, `a second request was smuggled in: ${lengths}`);
         }
@@ -174,9 +176,15 @@ describe("floods", { skip: process.platform !== "linux" }, () => {
         const line = `x-flood: ${"y".repeat(8000)}\r\n`;
         const short = Array.from({ length: 10_000 }, (_, at) => `x-${at}: y\r\n`);
         for (const flood of [Array.from({ length: 12 }, () => line), short])
-          assert.match(await send(port, [[head, ...flood, "\r\n"].join("")]), /^HTTP\/1\.1 431 [^]*headers_too_large/);
+          assert.match(
+            await send(port, [[head, ...flood, "\r\n"].join("")]),
+            /^HTTP\/1\.1 431 [^]*headers_too_large/,
+          );
         // a peer that goes on sending loses the answer with the connection
-        assert.match(await send(port, [head, ...Array.from({ length: 1000 }, () => line)]), /^$|^HTTP\/1\.1 431 /);
+        assert.match(
+          await send(port, [head, ...Array.from({ length: 1000 }, () => line)]),
+          /^$|^HTTP\/1\.1 431 /,
+        );
 
         const grewMiB = peakMiB(victim) - before;
         assert(grewMiB < maxGrowthMiB, `${name} grew by ${grewMiB} MiB`);

@@ -67,7 +67,10 @@ test("questions that make no sense end with one line", async () => {
     [["traces", "stats", "--by", "weather"], /--by: expected one of model, tenant.*\[invalid_option\]/],
     [["traces", "stats", "--bucket", "soon"], /time span.*\[invalid_option\]/],
     [["traces", "list", "--since", "yesterday"], /time span.*\[invalid_option\]/],
-    [["serve", "nobody/nothing", "--otlp-endpoint", "localhost:4317"], /--otlp-endpoint: .*\[invalid_option\]/],
+    [
+      ["serve", "nobody/nothing", "--otlp-endpoint", "localhost:4317"],
+      /--otlp-endpoint: .*\[invalid_option\]/,
+    ],
   ] as const) {
     const ended = await octavo(...args);
     assert.equal(ended.code, 1, args.join(" "));

@@ -99,7 +99,12 @@ describe("bad input to the gateway", () => {
   it("bodies of all requests together are bounded, and there is room again when they are over", async () => {
     await using bounded = await startTestGateway({
       targets: { one: { provider: "ollama", url: target.url, models: ["m"], probe: { path: "off" } } },
-      limits: { max_body: "64KiB", max_body_memory: "96KiB", body_timeout: "300ms", headers_timeout: "300ms" },
+      limits: {
+        max_body: "64KiB",
+        max_body_memory: "96KiB",
+        body_timeout: "300ms",
+        headers_timeout: "300ms",
+      },
     });
     const body = JSON.stringify({ ...sampleBody, padding: "x".repeat(60_000) });
     const { port } = new URL(bounded.url);
@@ -110,7 +115,8 @@ describe("bad input to the gateway", () => {
     );
     unfinished.on("error", () => undefined);
     let answer: readonly [number, string | null];
-    do answer = await bounded.post(path, body).then(async (response) => {
+    do
+      answer = await bounded.post(path, body).then(async (response) => {
         await response.text();
         return [response.status, response.headers.get("x-octavo-error-code")] as const;
       });
