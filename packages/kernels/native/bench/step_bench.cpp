@@ -70,7 +70,7 @@ std::shared_ptr<const Matrix> random_matrix(WeightType type, int64_t rows, int64
 
 ExpertsOp mixture(const Shape& shape, WeightType most, WeightType down, BufferSpan in, BufferSpan scores, BufferSpan out,
                   ThreadPool& pool) {
-    ExpertsOp op{in, scores, out, {}, RoutingRule{shape.top_k}, nullptr, Activation::silu, false};
+    ExpertsOp op{in, scores, out, {}, RoutingRule{shape.top_k}, nullptr, nullptr, Activation::silu, false};
     for (int64_t expert = 0; expert < shape.experts; ++expert) {
         op.experts.push_back({random_matrix(most, 2 * shape.inner, shape.hidden, pool), nullptr,
                               random_matrix(down, shape.hidden, shape.inner, pool), nullptr, nullptr, nullptr});

@@ -51,7 +51,7 @@ std::shared_ptr<const Matrix> random_matrix(WeightType type, int64_t rows, int64
 std::shared_ptr<const Vector> ones(int64_t length) { return std::make_shared<const Vector>(static_cast<size_t>(length), 1.0f); }
 
 ExpertsOp mixture(WeightType type, BufferSpan in, BufferSpan scores, BufferSpan out, ThreadPool& pool) {
-    ExpertsOp op{in, scores, out, {}, RoutingRule{2}, nullptr, Activation::silu, false};
+    ExpertsOp op{in, scores, out, {}, RoutingRule{2}, nullptr, nullptr, Activation::silu, false};
     for (uint64_t seed = 60; seed < 60 + 3 * num_experts; seed += 3) {
         op.experts.push_back({random_matrix(type, 2 * inner, hidden, seed, pool), nullptr, random_matrix(type, hidden, inner, seed + 1, pool),
                               nullptr, nullptr, ones(hidden)});
