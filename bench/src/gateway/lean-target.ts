@@ -2,25 +2,11 @@
 // in what is measured. Chunks of a stream say when they were written, on the machine's monotonic clock. Prints its port. Takes the
 // number of a stream's chunks and the milliseconds between them.
 import { type AddressInfo, createServer, type Socket } from "node:net";
+import { mockCompletion } from "./mock-completion.js";
 
 const [numChunks = 64, gapMs = 40] = process.argv.slice(2).map(Number);
-const json = JSON.stringify({
-  id: "chatcmpl-1",
-  object: "chat.completion",
-  created: 1,
-  model: "mock",
-  choices: [
-    {
-      index: 0,
-      message: { role: "assistant", content: "x".repeat(200) },
-      logprobs: null,
-      finish_reason: "stop",
-    },
-  ],
-  usage: { prompt_tokens: 20, completion_tokens: 50, total_tokens: 70 },
-});
 const answer = Buffer.from(
-  `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: keep-alive\r\ncontent-length: ${json.length}\r\n\r\n${json}`,
+  `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: keep-alive\r\ncontent-length: ${mockCompletion.length}\r\n\r\n${mockCompletion}`,
 );
 const chunked = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`;
 const event = (choices: string, more = ""): string =>

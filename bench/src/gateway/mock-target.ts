@@ -1,24 +1,9 @@
 // A server of models that answers at once: its time is not what is measured. Prints its port.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { mockCompletion } from "./mock-completion.js";
 
-const answer = Buffer.from(
-  JSON.stringify({
-    id: "chatcmpl-1",
-    object: "chat.completion",
-    created: 1,
-    model: "mock",
-    choices: [
-      {
-        index: 0,
-        message: { role: "assistant", content: "x".repeat(200) },
-        logprobs: null,
-        finish_reason: "stop",
-      },
-    ],
-    usage: { prompt_tokens: 20, completion_tokens: 50, total_tokens: 70 },
-  }),
-);
+const answer = Buffer.from(mockCompletion);
 
 /** Between the chunks of a stream, as a model would take. */
 const gapMs = 4;

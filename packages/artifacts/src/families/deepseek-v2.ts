@@ -1,6 +1,6 @@
 import { artifactUnsupported } from "@octavo/text/files/artifact-file";
 import { latentConfig } from "../config/latent-config.js";
-import { deepseekExpertNames, latentProgram } from "./deepseek-v3.js";
+import { deepseekExpertNames, deepseekLatentSizes, latentProgram } from "./deepseek-v3.js";
 import type { ModelFamily } from "../program/model-family.js";
 
 /** DeepSeek V2 and V2-Lite: latent attention, and experts chosen by a softmax. Their GGUF files are read as DeepSeek V3's. */
@@ -43,13 +43,7 @@ export const deepseekV2Family: ModelFamily = {
     const { topk_method: method } = config;
     if (method && method !== "greedy" && method !== "group_limited_greedy")
       throw artifactUnsupported(path, `has the topk_method ${JSON.stringify(method.slice(0, 100))}`);
-    return latentConfig(path, config, rope, {
-      kvRank: 512,
-      queryRank: 1_536,
-      plainDim: 128,
-      rotatedDim: 64,
-      valueDim: 128,
-    });
+    return latentConfig(path, config, rope, deepseekLatentSizes);
   },
   expertNames: deepseekExpertNames,
   plan: latentProgram,

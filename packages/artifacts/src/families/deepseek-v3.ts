@@ -31,6 +31,15 @@ export const deepseekLayerNames: LayerNames = {
   "=exp_probs_b.bias": "mlp.gate.e_score_correction_bias",
 };
 
+/** Sizes of latent attention that both generations' config classes assume. */
+export const deepseekLatentSizes = {
+  kvRank: 512,
+  queryRank: 1_536,
+  plainDim: 128,
+  rotatedDim: 64,
+  valueDim: 128,
+} as const;
+
 /** DeepSeek V3 and R1, and Kimi K2, which has the same layers: latent attention, and experts chosen by biased sigmoids within groups. */
 export const deepseekV3Family: ModelFamily = {
   architecture: "DeepseekV3ForCausalLM",
@@ -62,14 +71,7 @@ export const deepseekV3Family: ModelFamily = {
     },
   },
   biases: { qkv: "config", output: "config", mlp: false },
-  settings: (path, config, rope) =>
-    latentConfig(path, config, rope, {
-      kvRank: 512,
-      queryRank: 1_536,
-      plainDim: 128,
-      rotatedDim: 64,
-      valueDim: 128,
-    }),
+  settings: (path, config, rope) => latentConfig(path, config, rope, deepseekLatentSizes),
   expertNames: deepseekExpertNames,
   gguf: {
     architecture: "deepseek2",
