@@ -1,4 +1,6 @@
-import { closeSync, openSync, write, writeSync } from "node:fs";
+import { closeSync, openSync, write } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
 import { OctavoError } from "@octavo/protocol";
 import type { LedgerEntry } from "../exchange/ledger-entry.js";
 
@@ -7,14 +9,23 @@ const maxWaitMs = 100;
 const maxWaiting = 64 * 1024;
 /** While the disk or the pipe does not keep up, lines beyond this are dropped, and counted. */
 const maxBehind = 8 * 1024 * 1024;
+/** A pipe whose reader is behind is tried again so often. */
+const retryMs = 20;
+/** A reader that never comes back does not keep the gateway from ending. */
+const maxTriesAtClose = 50;
+
+const writeSome = promisify(write);
 
 /** One line of JSON per call and per notable event, to stdout or a file; written many at a time. Holds no prompts, answers or keys. */
 export class AccessLog {
   readonly #fd: number | undefined;
-  #waiting = "";
+  #waiting: string[] = [];
+  #waitingLength = 0;
   #timer: NodeJS.Timeout | undefined;
-  #behind = 0;
+  /** The writing under way: one at a time, so that lines keep their order. */
+  #writing: Promise<void> | undefined;
   #dropped = 0;
+  #triesLeft = Infinity;
 
   /** `stdout`, `off`, or a path that is appended to. Throws `invalid_option`. */
   constructor(destination: string) {
@@ -42,36 +53,59 @@ export class AccessLog {
 
   add(fields: object): void {
     if (this.#fd === undefined) return;
-    if (this.#behind > maxBehind) {
+    if (this.#waitingLength > maxBehind) {
       this.#dropped += 1;
       return;
     }
-    this.#waiting += `${JSON.stringify(fields)}\n`;
-    if (this.#waiting.length >= maxWaiting) this.#flush();
+    const line = `${JSON.stringify(fields)}\n`;
+    this.#waiting.push(line);
+    this.#waitingLength += line.length;
+    if (this.#waitingLength >= maxWaiting) this.#flush();
     else this.#timer ??= setTimeout(() => this.#flush(), maxWaitMs).unref();
   }
 
-  close(): void {
-    clearTimeout(this.#timer);
-    if (this.#fd === undefined) return;
-    if (this.#waiting !== "") writeSync(this.#fd, this.#waiting);
-    this.#waiting = "";
-    if (this.#fd > 2) closeSync(this.#fd);
+  /** Resolves when every line is written. */
+  async close(): Promise<void> {
+    this.#triesLeft = maxTriesAtClose;
+    this.#flush();
+    await this.#writing;
+    if (this.#fd !== undefined && this.#fd > 2) closeSync(this.#fd);
   }
 
   #flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    if (this.#fd === undefined || this.#waiting === "") return;
-    const dropped =
-      this.#dropped === 0 ? "" : `${JSON.stringify({ event: "lines_dropped", count: this.#dropped })}\n`;
-    this.#dropped = 0;
-    const bytes = Buffer.from(this.#waiting + dropped);
-    this.#waiting = "";
-    this.#behind += bytes.length;
-    write(this.#fd, bytes, () => {
-      this.#behind -= bytes.length;
-    });
+    if (this.#fd === undefined || this.#writing !== undefined) return;
+    this.#writing = this.#write(this.#fd).finally(() => (this.#writing = undefined));
+  }
+
+  async #write(fd: number): Promise<void> {
+    while (this.#waiting.length > 0 || this.#dropped > 0) {
+      const lines = this.#waiting;
+      const lost = this.#dropped + lines.length;
+      if (this.#dropped > 0)
+        lines.push(`${JSON.stringify({ event: "lines_dropped", count: this.#dropped })}\n`);
+      this.#dropped = 0;
+      this.#waiting = [];
+      this.#waitingLength = 0;
+      try {
+        await this.#writeAll(fd, Buffer.from(lines.join("")));
+      } catch {
+        this.#dropped += lost;
+        return;
+      }
+    }
+  }
+
+  async #writeAll(fd: number, bytes: Buffer): Promise<void> {
+    for (let written = 0; written < bytes.length;) {
+      try {
+        written += (await writeSome(fd, bytes, written)).bytesWritten;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "EAGAIN" || this.#triesLeft-- <= 0) throw error;
+        await sleep(retryMs);
+      }
+    }
   }
 }
 

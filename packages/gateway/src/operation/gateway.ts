@@ -218,7 +218,7 @@ export class Gateway {
     await Promise.all(this.#retiring);
     await this.#context.store.close();
     await this.#spans.close();
-    this.#log.close();
+    await this.#log.close();
   }
 
   /** One sweep over all calls costs less than a timer for each. */
