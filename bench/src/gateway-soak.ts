@@ -28,9 +28,13 @@ const numAborts = Number(flags.aborts);
 if (!(seconds >= 10)) throw new OctavoError("invalid_option", "--seconds: at least 10");
 
 const folder = mkdtempSync(join(tmpdir(), "octavo-gateway-soak-"));
-const mock = spawn(process.execPath, [fileURLToPath(new URL("./gateway/mock-target.js", import.meta.url))], {
-  stdio: ["ignore", "pipe", "inherit"],
-});
+const mock = spawn(
+  process.execPath,
+  [fileURLToPath(new URL("./gateway/lean-target.js", import.meta.url)), "64", "4"],
+  {
+    stdio: ["ignore", "pipe", "inherit"],
+  },
+);
 const [port] = (await once(mock.stdout, "data")) as [Buffer];
 const path = join(folder, "gateway.yaml");
 writeFileSync(

@@ -12,7 +12,8 @@ import { type BenchCase, report } from "./support/results.js";
 
 const { values: flags } = parseArgs({
   options: {
-    requests: { type: "string", default: "2500" },
+    /** Of calls, for each contender in a round. */
+    seconds: { type: "string", default: "1" },
     streams: { type: "string", default: "50" },
     /** Many short ones: what else the machine does then falls on all contenders alike. */
     rounds: { type: "string", default: "11" },
@@ -24,7 +25,7 @@ const { values: flags } = parseArgs({
 const rounds = Number(flags.rounds);
 const { peers } = flags;
 const cases: Readonly<Record<string, () => Promise<readonly BenchCase[]>>> = {
-  cpu: () => callCost({ requests: Number(flags.requests), streams: Number(flags.streams), rounds, peers }),
+  cpu: () => callCost({ seconds: Number(flags.seconds), streams: Number(flags.streams), rounds, peers }),
   prefix: () => prefixHits({ rounds: 3, peers }),
   delay: () => addedDelay(Math.min(rounds, 5)),
 };

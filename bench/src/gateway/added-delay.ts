@@ -1,7 +1,4 @@
-import { execFile } from "node:child_process";
 import { loadavg } from "node:os";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { median } from "../support/median.js";
 import type { BenchCase } from "../support/results.js";
 import {
@@ -13,7 +10,8 @@ import {
   startMinimalProxy,
   stop,
 } from "./contenders.js";
-import type { LeanLoad, LeanResult } from "./lean-client.js";
+import type { LeanResult } from "./lean-client.js";
+import { runLoad, warmUpSeconds } from "./run-load.js";
 
 const numStreams = 500;
 const streamChunks = 100;
@@ -25,21 +23,13 @@ const openLoopSeconds = 5;
 /** What answers: the target itself, or something in front of it. */
 type Way = Pick<GatewayContender, "name" | "port" | "headers">;
 
-const client = fileURLToPath(new URL("./lean-client.js", import.meta.url));
-
-/** In a process of its own each time, so that nothing of one way's load is left for the next. */
-async function measure(load: LeanLoad): Promise<LeanResult> {
-  const { stdout } = await promisify(execFile)(process.execPath, [client, JSON.stringify(load)]);
-  return JSON.parse(stdout) as LeanResult;
-}
-
 const calls = ({ port, headers }: Way) => ({ port, headers, body: passedChat(false) });
 
 /** Calls a second in a closed loop: all that the client, the target and what stands between them can do together here. */
 async function capacityOf(way: Way): Promise<number> {
   const load = { ...calls(way), kind: "closed", clients: 32 } as const;
-  await measure({ ...load, seconds: 2 });
-  return (await measure({ ...load, seconds: 3 })).perSecond;
+  await runLoad({ ...load, seconds: warmUpSeconds });
+  return (await runLoad({ ...load, seconds: 3 })).perSecond;
 }
 
 type Round = Readonly<Record<string, LeanResult>>;
@@ -103,10 +93,10 @@ export async function addedDelay(rounds: number): Promise<BenchCase[]> {
     for (const way of ways) capacity[way.name] = await capacityOf(way);
     const perSecond = share * (capacity["octavo, all on"] ?? 0);
     const open = await inTurn(ways, rounds, (way, seed) =>
-      measure({ ...calls(way), kind: "open", perSecond, seconds: openLoopSeconds, seed }),
+      runLoad({ ...calls(way), kind: "open", perSecond, seconds: openLoopSeconds, seed }),
     );
     const chunks = await inTurn(ways, rounds, ({ port, headers }) =>
-      measure({
+      runLoad({
         port,
         headers,
         body: passedChat(true),

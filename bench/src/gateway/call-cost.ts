@@ -16,9 +16,11 @@ import {
   startVllmRouter,
   stop,
 } from "./contenders.js";
+import { runLoad, warmUpSeconds } from "./run-load.js";
 
 export interface CallCostOptions {
-  readonly requests: number;
+  /** Of calls, a round. */
+  readonly seconds: number;
   readonly streams: number;
   readonly rounds: number;
   /** The folder that has them; undefined without. */
@@ -29,16 +31,24 @@ export interface CallCostOptions {
 const limits: Readonly<Record<string, number>> = { "octavo, bare": 60, "octavo, all on": 100 };
 /** How many times the peer's requests per CPU second are wanted. */
 const wanted: Readonly<Record<string, number>> = { Portkey: 4, LiteLLM: 20, "vllm-router": 0.5 };
-/** Of the calls of the others: it needs so much more for each that fewer tell enough. */
+/** Of the streams of the others: it needs so much more for each that fewer tell enough. */
 const share = (name: string): number => (name === "LiteLLM" ? 0.04 : 1);
 
-async function load(contender: GatewayContender, stream: boolean, count: number): Promise<void> {
-  const body = passedChat(stream);
+/** The calls of a run: in a process of their own, which takes little of the processors that the gateway needs. */
+async function callsOf(contender: GatewayContender, seconds: number): Promise<number> {
+  const { port, headers } = contender;
+  const body = passedChat(false);
+  return (await runLoad({ port, headers, body, kind: "closed", clients: numClients, seconds })).numCalls;
+}
+
+async function streamsOf(contender: GatewayContender, count: number): Promise<number> {
+  const body = passedChat(true);
   let left = count;
   const run = async (): Promise<void> => {
     while (left-- > 0) await ask(contender, body);
   };
   await Promise.all(Array.from({ length: numClients }, run));
+  return count;
 }
 
 /** Time that a process's threads ran, in microseconds, as the scheduler counts it: in nanoseconds, where `stat` has hundredths of a second. */
@@ -66,7 +76,7 @@ async function checkAnswers(contender: GatewayContender): Promise<void> {
     .filter((line) => line.startsWith("data: {"))
     .map((line) => (JSON.parse(line.slice(6)) as Chunk).choices[0]?.delta?.content ?? "")
     .join("");
-  if (text !== "word ".repeat(64))
+  if (!/^(?:\d+ ){64}$/.test(text))
     throw new OctavoError("internal_error", `${contender.name} streams ${JSON.stringify(text)}`);
 }
 
@@ -76,8 +86,8 @@ interface Samples {
 }
 
 /** CPU time of the gateway process for a call that it passes on and for a stream of 64 chunks, by turns. */
-export async function callCost({ requests, streams, rounds, peers }: CallCostOptions): Promise<BenchCase[]> {
-  const mock = await startHelper("mock-target");
+export async function callCost({ seconds, streams, rounds, peers }: CallCostOptions): Promise<BenchCase[]> {
+  const mock = await startHelper("lean-target", 64, 4);
   const contenders: GatewayContender[] = [];
   try {
     contenders.push(await startGateway("octavo, bare", [mock.port], `access_log: "off"\n`));
@@ -91,19 +101,21 @@ export async function callCost({ requests, streams, rounds, peers }: CallCostOpt
     const cost = new Map<string, Samples>(contenders.map(({ name }) => [name, { call: [], stream: [] }]));
     for (const contender of contenders) {
       await checkAnswers(contender);
-      await load(contender, false, Math.ceil(3000 * share(contender.name)));
-      if (contender.streams) await load(contender, true, Math.ceil(64 * share(contender.name)));
+      await callsOf(contender, warmUpSeconds);
+      if (contender.streams) await streamsOf(contender, Math.ceil(64 * share(contender.name)));
     }
     for (let round = 0; round < rounds; round += 1)
-      for (const contender of round % 2 === 0 ? contenders : contenders.toReversed())
-        for (const stream of contender.streams ? [false, true] : [false]) {
-          const count = Math.ceil((stream ? streams : requests) * share(contender.name));
+      for (const contender of round % 2 === 0 ? contenders : contenders.toReversed()) {
+        const samples = cost.get(contender.name);
+        const take = async (kind: keyof Samples, run: () => Promise<number>): Promise<void> => {
           const before = cpuMicros(contender);
-          await load(contender, stream, count);
-          cost
-            .get(contender.name)
-            ?.[stream ? "stream" : "call"].push((cpuMicros(contender) - before) / count);
-        }
+          const count = await run();
+          samples?.[kind].push((cpuMicros(contender) - before) / count);
+        };
+        await take("call", () => callsOf(contender, seconds));
+        if (contender.streams)
+          await take("stream", () => streamsOf(contender, Math.ceil(streams * share(contender.name))));
+      }
     return [...cost].flatMap(([name, own]) => rows(name, own, cost));
   } finally {
     for (const contender of contenders) await stop(contender);

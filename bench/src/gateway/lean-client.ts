@@ -1,4 +1,4 @@
-// The client process of the delay case: HTTP/1.1 over plain sockets, its requests written once, so that the generator takes little
+// The client process of the gateway's measurements: HTTP/1.1 over plain sockets, its requests written once, so that the generator takes little
 // of the processor that the gateway needs. Takes a `LeanLoad` as JSON, prints a `LeanResult`.
 import { connect, type Socket } from "node:net";
 import { performance } from "node:perf_hooks";
@@ -17,6 +17,7 @@ export type LeanLoad = {
 );
 
 export interface LeanResult {
+  readonly numCalls: number;
   readonly perSecond: number;
   /** From when calls were due to when their answer was complete, or from when the target wrote a chunk to when it was read. */
   readonly p50Ms: number;
@@ -86,6 +87,7 @@ function quantile(samples: readonly number[], at: number): number {
 
 function resultOf(perSecond: number, times: number[], sent: number[], late: number[]): LeanResult {
   return {
+    numCalls: times.length,
     perSecond,
     p50Ms: quantile(times, 0.5),
     p99Ms: quantile(times, 0.99),

@@ -1,12 +1,26 @@
-// A target that answers over plain sockets with bytes that were written once, for the delay case: next to nothing of its time is
-// in what is measured. Chunks of a stream say when they were written, on the machine's monotonic clock. Prints its port. Takes the
+// A server of models that answers at once, over plain sockets with bytes that were written once: next to nothing of its time is in
+// what is measured. Chunks of a stream say when they were written, on the machine's monotonic clock. Prints its port. Takes the
 // number of a stream's chunks and the milliseconds between them.
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import { mockCompletion } from "./mock-completion.js";
 
 const [numChunks = 64, gapMs = 40] = process.argv.slice(2).map(Number);
+const completion = JSON.stringify({
+  id: "chatcmpl-1",
+  object: "chat.completion",
+  created: 1,
+  model: "mock",
+  choices: [
+    {
+      index: 0,
+      message: { role: "assistant", content: "x".repeat(200) },
+      logprobs: null,
+      finish_reason: "stop",
+    },
+  ],
+  usage: { prompt_tokens: 20, completion_tokens: 50, total_tokens: 70 },
+});
 const answer = Buffer.from(
-  `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: keep-alive\r\ncontent-length: ${mockCompletion.length}\r\n\r\n${mockCompletion}`,
+  `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: keep-alive\r\ncontent-length: ${completion.length}\r\n\r\n${completion}`,
 );
 const chunked = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`;
 const event = (choices: string, more = ""): string =>
