@@ -186,6 +186,15 @@ describe("floods", { skip: process.platform !== "linux" }, () => {
           /^$|^HTTP\/1\.1 431 /,
         );
 
+        // none of many is dropped: the last one still counts
+        const shortest = "a:b\r\n".repeat(2200);
+        assert.match(
+          await send(port, [
+            `${head}${shortest}x-request-id: the-last-one\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}`,
+          ]),
+          /^HTTP\/1\.1 400 [^]*request-id: the-last-one/i,
+        );
+
         const grewMiB = peakMiB(victim) - before;
         assert(grewMiB < maxGrowthMiB, `${name} grew by ${grewMiB} MiB`);
         assert.equal((await ask()).status, 200);

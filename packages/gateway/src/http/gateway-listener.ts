@@ -27,7 +27,8 @@ export class GatewayListener {
       keepAliveTimeout: 60_000,
       insecureHTTPParser: false,
     });
-    this.#server.maxHeadersCount = 100;
+    // their size is bounded; by default Node drops what comes behind the first 2,000 in silence
+    this.#server.maxHeadersCount = 0;
     if (limits.max_connections > 0) this.#server.maxConnections = limits.max_connections;
     const answer = (request: IncomingMessage, response: ServerResponse): void =>
       this.#answer(request, response);

@@ -146,6 +146,8 @@ export class HttpListener {
     };
     const server =
       this.#tls === undefined ? createServer(options) : createSecureServer({ ...options, ...this.#tls });
+    // their size is bounded; by default Node drops what comes behind the first 2,000 in silence
+    server.maxHeadersCount = 0;
     if (maxConnections > 0) server.maxConnections = maxConnections;
     const accept = (request: IncomingMessage, response: ServerResponse): void =>
       this.#accept(request, response);
