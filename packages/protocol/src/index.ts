@@ -10,6 +10,15 @@ export {
 } from "./error-body.js";
 export { BodyMemory, type BodyShare } from "./body-memory.js";
 export { drainThenEnd } from "./drain-request.js";
+export {
+  connectionError,
+  listenAt,
+  readBody,
+  refuseConnection,
+  type BodyReading,
+  type ListenAddress,
+  type ListenPlace,
+} from "./http-intake.js";
 export { describeValue, isRecord, parseWith } from "./validation.js";
 export {
   asArray,

@@ -1,5 +1,5 @@
 import type { EngineObserver, LanguageModel } from "@octavo/engine";
-import { OctavoError } from "@octavo/protocol";
+import { type ListenAddress, OctavoError } from "@octavo/protocol";
 import type { SpanSink } from "@octavo/tracing";
 import type { Logger } from "pino";
 import type { ServerConfig } from "./config.js";
@@ -8,7 +8,7 @@ import { ApiKeys } from "./http/api-keys.js";
 import { CorsPolicy } from "./http/cors.js";
 import { Dispatcher } from "./http/dispatcher.js";
 import { createLogger } from "./logging.js";
-import { HttpListener, type ListenAddress } from "./http/http-listener.js";
+import { HttpListener } from "./http/http-listener.js";
 import { Router } from "./http/router.js";
 import { registerEngineMetrics } from "./metrics/engine-metrics.js";
 import { createDetectors, type RunningDetectors } from "./detectors/create-detectors.js";

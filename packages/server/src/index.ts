@@ -1,5 +1,5 @@
 export * from "./settings.js";
 export { createServer, type CreateServerOptions, type OctavoServer } from "./create-server.js";
-export type { ListenAddress } from "./http/http-listener.js";
+export type { ListenAddress } from "@octavo/protocol";
 export { MeteringLog, type MeteringLogOptions } from "./account/metering-log.js";
 export { serverVersion } from "./version.js";

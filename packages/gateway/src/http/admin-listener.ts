@@ -1,14 +1,13 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { OctavoError, parseJson } from "@octavo/protocol";
+import { listenAt, type ListenAddress, OctavoError, parseJson, readBody } from "@octavo/protocol";
 import { prometheusContentType } from "@octavo/tracing/prometheus";
 import type { GatewayConfig } from "../config/schema.js";
 import type { MaybePromise } from "../exchange/maybe-promise.js";
 import type { AdminRoute } from "../exchange/stage.js";
 import type { Gateway } from "../operation/gateway.js";
-import { bind, type BoundAddress, sendOwnJson, sendPlainError } from "./gateway-listener.js";
+import { sendOwnJson, sendPlainError } from "./gateway-listener.js";
 import { adminPaths } from "./paths.js";
-import { readRequest } from "./read-request.js";
 
 export interface AdminListenerOptions {
   /** Undefined in the first process of several, which has metrics alone. */
@@ -42,8 +41,8 @@ export class AdminListener {
     });
   }
 
-  listen(port = this.#options.admin.port): Promise<BoundAddress> {
-    return bind(this.#server, this.#options.admin.host, port);
+  listen(port = this.#options.admin.port): Promise<ListenAddress> {
+    return listenAt(this.#server, { host: this.#options.admin.host, port });
   }
 
   async close(): Promise<void> {
@@ -98,7 +97,7 @@ export class AdminListener {
       const body =
         request.method === "GET" || request.method === "DELETE"
           ? undefined
-          : await readBody(request, response);
+          : await readJson(request, response);
       sendOwnJson(response, 200, await route.handle({ values, query: url.searchParams, body }));
       return;
     }
@@ -116,13 +115,13 @@ export class AdminListener {
   }
 }
 
-async function readBody(request: IncomingMessage, response: ServerResponse): Promise<unknown> {
+async function readJson(request: IncomingMessage, response: ServerResponse): Promise<unknown> {
   if (
     (request.headers["content-length"] ?? "0") === "0" &&
     request.headers["transfer-encoding"] === undefined
   )
     return undefined;
-  const parsed = parseJson((await readRequest(request, response, maxBodyBytes)).toString("utf8"));
+  const parsed = parseJson((await readBody(request, response, { maxBytes: maxBodyBytes })).toString("utf8"));
   if (parsed === undefined) throw new OctavoError("invalid_json", "The body is not JSON.");
   return parsed.value;
 }

@@ -1,15 +1,18 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
-import { errorCodeHeader, OctavoError, toErrorBody } from "@octavo/protocol";
+import type { Socket } from "node:net";
+import {
+  connectionError,
+  errorCodeHeader,
+  listenAt,
+  type ListenAddress,
+  OctavoError,
+  refuseConnection,
+  toErrorBody,
+} from "@octavo/protocol";
 import type { GatewayConfig } from "../config/schema.js";
 import { anonymousCaller, type GatewayCaller } from "../exchange/exchange.js";
 import type { Gateway } from "../operation/gateway.js";
 import { operationPaths, ownPaths } from "./paths.js";
-
-export interface BoundAddress {
-  readonly port: number;
-  readonly url: string;
-}
 
 /** The gateway's public port: bounds connections and headers, and hands calls to the gateway. */
 export class GatewayListener {
@@ -37,8 +40,8 @@ export class GatewayListener {
     this.#server.on("clientError", refuse);
   }
 
-  listen(host: string, port: number): Promise<BoundAddress> {
-    return bind(this.#server, host, port);
+  listen(host: string, port: number): Promise<ListenAddress> {
+    return listenAt(this.#server, { host, port });
   }
 
   /** Takes no new connections; resolves when the last one is closed. */
@@ -99,27 +102,6 @@ function checkIntervalMs({ headers_timeout, body_timeout }: GatewayConfig["limit
   return Math.min(5000, Math.max(10, Math.floor(Math.min(headers_timeout, body_timeout) / 4)));
 }
 
-export function bind(server: Server, host: string, port: number): Promise<BoundAddress> {
-  return new Promise((resolve, reject) => {
-    const onError = (cause: NodeJS.ErrnoException): void => {
-      const reason = cause.code === "EADDRINUSE" ? "the port is in use" : cause.message;
-      reject(
-        new OctavoError("invalid_option", `cannot listen on ${host}:${port}: ${reason}`, {
-          param: "port",
-          cause,
-        }),
-      );
-    };
-    server.once("error", onError);
-    server.listen({ host, port, backlog: 1024 }, () => {
-      server.off("error", onError);
-      const address = server.address() as AddressInfo;
-      const shown = address.family === "IPv6" ? `[${address.address}]` : address.address;
-      resolve({ port: address.port, url: `http://${shown}:${address.port}` });
-    });
-  });
-}
-
 export function sendOwnJson(response: ServerResponse, status: number, value: object): void {
   const body = Buffer.from(JSON.stringify(value));
   response.writeHead(status, { "content-type": "application/json", "content-length": body.length });
@@ -138,19 +120,6 @@ function wrongMethod(response: ServerResponse, allowed: string): OctavoError {
 
 /** Answers what Node's parser refused: headers that are too large or too slow, lengths that contradict each other, no HTTP. */
 function refuse(failure: NodeJS.ErrnoException, socket: Socket): void {
-  if (failure.code === "ECONNRESET" || !socket.writable || socket.bytesWritten > 0) {
-    socket.destroy();
-    return;
-  }
-  const error =
-    failure.code === "HPE_HEADER_OVERFLOW"
-      ? new OctavoError("headers_too_large", "the request headers are too large")
-      : failure.code === "ERR_HTTP_REQUEST_TIMEOUT"
-        ? new OctavoError("request_timeout", "the request did not arrive in time")
-        : new OctavoError("invalid_request", "the request is not valid HTTP/1.1");
-  const body = JSON.stringify(toErrorBody(error));
-  const head = `HTTP/1.1 ${error.status} ${error.type}\r\nconnection: close\r\ncontent-type: application/json\r\n`;
-  socket.end(
-    `${head}${errorCodeHeader}: ${error.code}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  );
+  if (failure.code === "ECONNRESET" || !socket.writable || socket.bytesWritten > 0) socket.destroy();
+  else refuseConnection(socket, connectionError(failure));
 }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { performance } from "node:perf_hooks";
 import { isDeepStrictEqual } from "node:util";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError, readBody } from "@octavo/protocol";
 import { childContext, parseTraceContext } from "@octavo/tracing";
 import type { GatewayConfig } from "../config/schema.js";
 import { anonymousCaller, type GatewayCaller, type Operation } from "../exchange/exchange.js";
@@ -11,7 +11,6 @@ import { LiveExchange } from "../exchange/live-exchange.js";
 import { OpenList } from "../exchange/open-list.js";
 import { RequestBody } from "../exchange/request-body.js";
 import type { StageContext, StageHooks, WholeAnswer } from "../exchange/stage.js";
-import { readRequest } from "../http/read-request.js";
 import { accessLine, AccessLog } from "../ledger/access-log.js";
 import { closeAccount } from "../ledger/close-account.js";
 import { GatewayMetrics } from "../ledger/gateway-metrics.js";
@@ -167,7 +166,9 @@ export class Gateway {
     try {
       if (this.#isDraining)
         throw new OctavoError("shutting_down", "the gateway is shutting down", { retryAfterSeconds: 1 });
-      exchange.body = new RequestBody(await readRequest(request, response, config.limits.max_body, share));
+      exchange.body = new RequestBody(
+        await readBody(request, response, { maxBytes: config.limits.max_body, share }),
+      );
       // what is judged must be what the target reads
       if (runtime.stages.length > 0) requireUnambiguous(exchange.body.bytes, exchange.body.fields);
       this.#describe(exchange, runtime);

@@ -1,8 +1,16 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createSecureServer, type Server as SecureServer } from "node:https";
-import type { AddressInfo, Socket } from "node:net";
+import type { Socket } from "node:net";
 import { performance } from "node:perf_hooks";
-import { BodyMemory, OctavoError, replicaHeader } from "@octavo/protocol";
+import {
+  BodyMemory,
+  connectionError,
+  listenAt,
+  type ListenAddress,
+  OctavoError,
+  refuseConnection,
+  replicaHeader,
+} from "@octavo/protocol";
 import type { Logger } from "pino";
 import type { ServerConfig } from "../config.js";
 import { RequestAccount } from "../account/request-account.js";
@@ -10,18 +18,10 @@ import { type ServerTracing, traceResponse, traceResponseHeader } from "../accou
 import type { HttpMetrics } from "../metrics/http-metrics.js";
 import type { TenantResolver } from "../tenants/tenant-resolver.js";
 import type { ApiKeys } from "./api-keys.js";
-import { connectionError, refuseConnection } from "./connection-error.js";
 import type { Dispatcher } from "./dispatcher.js";
 import { HttpExchange } from "./exchange.js";
 import { OctavoIds } from "./octavo-ids.js";
 import { readTls, type TlsMaterial } from "./tls.js";
-
-export interface ListenAddress {
-  /** Host name or address; for a Unix domain socket, its path. */
-  readonly host: string;
-  readonly port: number;
-  readonly url: string;
-}
 
 export interface HttpListenerOptions {
   readonly config: ServerConfig;
@@ -61,36 +61,14 @@ export class HttpListener {
     this.#server = this.#createServer();
   }
 
-  listen(): Promise<ListenAddress> {
+  async listen(): Promise<ListenAddress> {
     const { host, port, uds } = this.#config;
-    return new Promise((resolve, reject) => {
-      const onError = (cause: NodeJS.ErrnoException): void => {
-        const reason = cause.code === "EADDRINUSE" ? "it is in use" : cause.message;
-        const param = uds === undefined ? "port" : "uds";
-        const message = `cannot listen on ${uds ?? `${host}:${port}`}: ${reason}`;
-        reject(new OctavoError("invalid_option", message, { param, cause }));
-      };
-      this.#server.once("error", onError);
-      const place = uds === undefined ? { host, port } : { path: uds };
-      this.#server.listen({ ...place, backlog: 1024 }, () => {
-        this.#server.off("error", onError);
-        this.#server.on("error", (error) =>
-          this.#options.log.error({ err: error }, "the listening socket failed"),
-        );
-        const scheme = this.#tls === undefined ? "http" : "https";
-        if (uds !== undefined) {
-          resolve({ host: uds, port: 0, url: `${scheme}://localhost` });
-          return;
-        }
-        const address = this.#server.address() as AddressInfo;
-        const shownHost = address.family === "IPv6" ? `[${address.address}]` : address.address;
-        resolve({
-          host: address.address,
-          port: address.port,
-          url: `${scheme}://${shownHost}:${address.port}`,
-        });
-      });
-    });
+    const place = uds === undefined ? { host, port } : { path: uds };
+    const address = await listenAt(this.#server, place, this.#tls === undefined ? "http" : "https");
+    this.#server.on("error", (error) =>
+      this.#options.log.error({ err: error }, "the listening socket failed"),
+    );
+    return address;
   }
 
   /** Resolves with the remaining time, in ms, when no request is being answered or the timeout passes. */
