@@ -99,7 +99,7 @@ export class CompileThread {
     const worker = new Worker(new URL("./compile-worker.js", import.meta.url), {
       workerData: this.#start(),
       execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: memoryMb, stackSizeMb: 4 },
+      resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 12, stackSizeMb: 4 },
     });
     this.#worker = worker;
     worker.on("message", (reply: CompileReply) => {

@@ -119,6 +119,8 @@ export class EncodeWorker {
     const worker = new Worker(new URL("./encode-worker.js", import.meta.url), {
       workerData: this.#specification,
       execArgv: [],
+      // what it makes is dropped at once: by default this part of its heap alone grows to 48 MB
+      resourceLimits: { maxYoungGenerationSizeMb: 12 },
     });
     worker.on("message", (reply: EncodeReply) => {
       const current = this.#current;
