@@ -12,7 +12,7 @@ import { attentionBytes } from "../wgsl/attention.js";
 import { partFloats, rowsPerTile } from "./attention-plan.js";
 import { type BoundDispatch, type DispatchPlan, type StepCounts, stepsOfAllSizes } from "./dispatch.js";
 import { type LowerContext, Lowering } from "./lower.js";
-import type { LoweredOp } from "./lowered-op.js";
+import type { LoweredProgram } from "./lowered-op.js";
 import { planLinear } from "./linear-plan.js";
 import { StepWriter } from "./step-buffer.js";
 
@@ -59,7 +59,7 @@ export class GpuProgramBody implements Disposable {
   readonly checked: CheckedProgram;
   readonly arena: Arena;
   readonly #gpu: Gpu;
-  readonly #ops: readonly LoweredOp[];
+  readonly #lowered: LoweredProgram;
   readonly #lookups: Pick<LowerContext, "matrix" | "vector">;
   readonly #memories: readonly Memory[];
   readonly #arenaBuffer: GPUBuffer;
@@ -76,14 +76,14 @@ export class GpuProgramBody implements Disposable {
   constructor(
     gpu: Gpu,
     checked: CheckedProgram,
-    ops: readonly LoweredOp[],
+    lowered: LoweredProgram,
     lookups: Pick<LowerContext, "matrix" | "vector">,
     memories: readonly Memory[],
   ) {
     const { spec } = checked;
     this.#gpu = gpu;
     this.checked = checked;
-    this.#ops = ops;
+    this.#lowered = lowered;
     this.#lookups = lookups;
     this.#ropes = [...new Set(spec.ops.flatMap((op) => (op.op === "rope" ? [op.rope] : [])))];
     if (this.#ropes.length > mostRopes)
@@ -287,8 +287,8 @@ export class GpuProgramBody implements Disposable {
       partSlots: this.#partSlots,
       ...this.#lookups,
     });
-    const plans = this.#ops.flatMap((op) => lowering.lower(op));
-    const { place, dispatches } = lowering.hiddenRows(spec.hidden);
+    const plans = this.#lowered.ops.flatMap((op) => lowering.lower(op));
+    const { place, dispatches } = lowering.hiddenRows(this.#lowered.hidden);
     this.#hiddenPlace = place;
     const heads: DispatchPlan[][] = [];
     for (let part = 0; part * this.arena.logitRows < spec.maxTokens; part++)
