@@ -1,5 +1,5 @@
 import type { CheckedProgram } from "@octavo/kernels/checks/program";
-import type { Op, RopeSpec, StepPlan } from "@octavo/kernels";
+import type { Op, StepPlan } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { Gpu } from "../device/gpu.js";
 import type { CacheStorage, Memory } from "../handles.js";
@@ -13,6 +13,7 @@ import { partFloats, rowsPerTile } from "./attention-plan.js";
 import { type BoundDispatch, type DispatchPlan, type StepCounts, stepsOfAllSizes } from "./dispatch.js";
 import { type LowerContext, Lowering } from "./lower.js";
 import type { LoweredProgram } from "./lowered-op.js";
+import { RopeTables } from "./rope-table.js";
 import { planLinear } from "./linear-plan.js";
 import { StepWriter } from "./step-buffer.js";
 
@@ -65,7 +66,7 @@ export class GpuProgramBody implements Disposable {
   readonly #arenaBuffer: GPUBuffer;
   readonly #results: GPUBuffer;
   readonly #candidates: GPUBuffer;
-  readonly #ropes: readonly RopeSpec[];
+  readonly #ropes: RopeTables;
   readonly #parts: GPUBuffer;
   readonly #partSlots: number;
   readonly #writer: StepWriter;
@@ -85,11 +86,11 @@ export class GpuProgramBody implements Disposable {
     this.checked = checked;
     this.#lowered = lowered;
     this.#lookups = lookups;
-    this.#ropes = [...new Set(spec.ops.flatMap((op) => (op.op === "rope" ? [op.rope] : [])))];
-    if (this.#ropes.length > mostRopes)
+    this.#ropes = new RopeTables(spec.ops.flatMap((op) => (op.op === "rope" ? [op.rope] : [])));
+    if (this.#ropes.specs.length > mostRopes)
       throw new OctavoError(
         "artifact_unsupported",
-        `The program rotates by ${this.#ropes.length} tables; the WebGPU backend holds ${mostRopes}.`,
+        `The program rotates by ${this.#ropes.specs.length} tables; the WebGPU backend holds ${mostRopes}.`,
       );
     this.arena = new Arena(spec, gpu.mostBytes);
     const attentions = spec.ops.filter((op): op is Extract<Op, { op: "attention" }> => op.op === "attention");
@@ -113,7 +114,7 @@ export class GpuProgramBody implements Disposable {
       rowsPerTile(numHeads, numKvHeads, headDim),
     );
     const tileRows = tiles.length === 0 ? 1 : Math.min(...tiles);
-    this.#writer = new StepWriter(this.#ropes, tileRows, this.arena.logitRows, spec.maxTokens);
+    this.#writer = new StepWriter(this.#ropes.specs, tileRows, this.arena.logitRows, spec.maxTokens);
   }
 
   /** Compiles every kernel that a step on this cache may launch. */

@@ -1,4 +1,4 @@
-import type { BufferRef, Matrix, Op, RopeSpec, Vector } from "@octavo/kernels";
+import type { BufferRef, Matrix, Op, Vector } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { Gpu } from "../device/gpu.js";
 import type { CacheStorage, MatrixStorage } from "../handles.js";
@@ -23,6 +23,7 @@ import { planAttention } from "./attention-plan.js";
 import { type DispatchPlan, overRows, type Phase } from "./dispatch.js";
 import { planExperts } from "./experts-plan.js";
 import type { FusedLinear, LoweredOp, RmsNorm } from "./lowered-op.js";
+import type { RopeTables } from "./rope-table.js";
 import { planRecurrence } from "./recurrence-plan.js";
 import { planEmbedding, planLinear } from "./linear-plan.js";
 
@@ -31,7 +32,7 @@ export interface LowerContext {
   readonly gpu: Gpu;
   readonly arena: Arena;
   readonly cache: CacheStorage;
-  readonly ropes: readonly RopeSpec[];
+  readonly ropes: RopeTables;
   readonly parts: GPUBuffer;
   readonly partSlots: number;
   readonly matrix: (matrix: Matrix) => MatrixStorage;
