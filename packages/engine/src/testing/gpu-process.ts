@@ -13,11 +13,9 @@ const llm = await LLM.load(path, {
   kvCacheMemoryBytes: 1 << 20,
   enablePrefixCaching: false,
 });
-let isOver = false;
-process.once("message", () => {
-  isOver = true;
-});
-while (!isOver) {
+const over = new AbortController();
+process.once("message", () => over.abort());
+while (!over.signal.aborted) {
   const { sequences } = await llm.generate(Int32Array.from(JSON.parse(prompt) as number[]), {
     temperature: 0,
     ignoreEos: true,
