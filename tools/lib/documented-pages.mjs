@@ -31,6 +31,10 @@ export const notRun = [
   ["npm install octavo webgpu", "installs from the registry, and needs a GPU"],
   ["npx octavo serve Qwen/Qwen3-8B --device webgpu", "needs a GPU"],
   [
+    "node examples/browser/serve.mjs",
+    "serves until it is ended; tools/browser-example.test.mjs opens the page",
+  ],
+  [
     "node models/octavo-mini/dist/evaluate/main.js",
     "300 cases take minutes; models/octavo-mini/evaluate has its tests",
   ],

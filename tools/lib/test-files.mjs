@@ -25,6 +25,7 @@ export const slowTests = [
   "packages/server/dist/routes/chat-tools",
   "packages/evals/dist/runners/worker-threads/thread-pool",
   "tools/fuzz",
+  "tools/browser-example",
   "packages/kernels-webgpu/dist/same-bits",
   "packages/cli/dist/commands/gateway",
   "packages/server/dist/real-model",

@@ -1,5 +1,6 @@
+import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { MatrixSource } from "@octavo/kernels";
+import type { MatrixSource, Op, Vector } from "@octavo/kernels";
 import {
   assertClose,
   assertSameBits,
@@ -21,28 +22,55 @@ const numRows = 40;
 interface ProductCase {
   readonly cols: number;
   readonly isFused: boolean;
+  /** What is normalised is a stream, to which the output of a block is added, normalised too. */
+  readonly isPosted?: boolean;
 }
 
 /** Hidden rows of a product of 40 tokens, in steps of so many of them each. */
 async function products(
   on: Gpu,
-  { cols, isFused }: ProductCase,
+  { cols, isFused, isPosted = false }: ProductCase,
   counts: readonly number[],
+  fusion = true,
 ): Promise<Float32Array[][]> {
-  using backend = createWebGpuBackend(on);
+  using backend = createWebGpuBackend(on, { fusion });
   const random = new SeededRandom(cols);
   const source = int8Source(64, cols, random);
   const table = await matrix(backend, numRows, cols, random.floats(numRows * cols));
-  const weight = backend.createVector([
-    { type: "f32", length: cols, bytes: floatBytes(random.floats(cols)), name: "norm" },
-  ]);
+  const vector = (): Vector =>
+    backend.createVector([
+      { type: "f32", length: cols, bytes: floatBytes(random.floats(cols)), name: "norm" },
+    ]);
+  const weight = vector();
+  const update = isPosted ? ({ buffer: 4 } as const) : undefined;
+  const posts: readonly Op[] =
+    update === undefined
+      ? []
+      : [
+          {
+            op: "embedding",
+            weight: await matrix(backend, numRows, cols, random.floats(numRows * cols)),
+            out: update,
+          },
+          { op: "rms_norm", in: update, weight: vector(), out: update, eps: 1e-5, weightOffset: 1 },
+        ];
   const width = isFused ? 32 : 64;
   using program = backend.compile({
-    buffers: [cols, cols, 64, width],
+    buffers: [cols, cols, 64, width, cols],
     ops: [
       { op: "embedding", weight: table, out: { buffer: 0 } },
+      ...posts,
       ...(isFused
-        ? ([{ op: "rms_norm", in: { buffer: 0 }, weight, out: { buffer: 1 }, eps: 1e-5 }] as const)
+        ? ([
+            {
+              op: "rms_norm",
+              in: update ?? { buffer: 0 },
+              ...(update !== undefined && { residual: { buffer: 0 } }),
+              weight,
+              out: { buffer: 1 },
+              eps: 1e-5,
+            },
+          ] as const)
         : []),
       {
         op: "linear",
@@ -76,6 +104,7 @@ const cases: readonly (readonly [string, ProductCase])[] = [
   ["a ragged product", { cols: 328, isFused: false }],
   ["a product", { cols: 320, isFused: false }],
   ["a norm, a product and a gate in one", { cols: 320, isFused: true }],
+  ["two norms, a product and a gate in one", { cols: 320, isFused: true, isPosted: true }],
 ];
 
 /** Kernels of few and of many rows, and of attention in one part and in several, add in one order. */
@@ -100,14 +129,27 @@ test(
   async (t) => {
     if (typeof gpu === "string" || typeof plainGpu === "string") return;
     if (gpu.subgroupSize === undefined) return t.skip("subgroups of one size are not there");
-    const [, , [, product]] = cases as [unknown, unknown, (typeof cases)[number]];
-    for (const counts of [[numRows], [1]]) {
-      const [expected = []] = await products(plainGpu, product, counts);
-      const [found = []] = await products(gpu, product, counts);
-      for (const [row, values] of found.entries()) assertSameBits(values, expected[row], `row ${row}`);
-    }
+    for (const [name, product] of cases.filter(([, { isFused }]) => isFused))
+      for (const counts of [[numRows], [1]]) {
+        const [expected = []] = await products(plainGpu, product, counts);
+        const [found = []] = await products(gpu, product, counts);
+        for (const [row, values] of found.entries())
+          assertSameBits(values, expected[row], `${name}: row ${row}`);
+      }
   },
 );
+
+test("fused norms give what they give apart", { skip: typeof gpu === "string" && gpu }, async () => {
+  if (typeof gpu === "string") return;
+  for (const [, product] of cases.filter(([, { isFused }]) => isFused)) {
+    const before = gpu.counters.dispatches;
+    const [found = []] = await products(gpu, product, [3]);
+    const fused = gpu.counters.dispatches - before;
+    const [expected = []] = await products(gpu, product, [3], false);
+    assert.ok(fused < gpu.counters.dispatches - before - fused, "nothing was fused");
+    for (const [row, values] of found.entries()) assertClose(values, expected[row] ?? [], 1e-5);
+  }
+});
 
 /** Inputs and weights are rounded to f16: 2^-11 of each, and both factors of a gate. */
 describe("subgroup matrices", { skip: typeof matrixGpu === "string" && matrixGpu }, () => {

@@ -202,8 +202,8 @@ class WebGpuBackend implements Backend {
     }
     const matrix = (handle: Matrix): MatrixStorage => matrices.get(handle) ?? missing();
     const vector = (handle: Vector): GPUBuffer => vectors.get(handle) ?? missing();
-    const ops = this.#fuses ? fuse(spec, matrix) : spec.ops;
-    return new GpuProgramBody(this.#gpu, checked, ops, { matrix, vector }, [...memories]);
+    const lowered = this.#fuses ? fuse(spec, matrix) : spec;
+    return new GpuProgramBody(this.#gpu, checked, lowered, { matrix, vector }, [...memories]);
   }
 
   createAdapter(program: Program, sites: readonly AdapterSite[]): Adapter {

@@ -2,20 +2,23 @@ import type { BufferRef, Matrix, ProgramSpec, RopeSpec } from "@octavo/kernels";
 import type { MatrixStorage } from "../handles.js";
 import { columnUnit } from "../wgsl/matrix-forms.js";
 import { canFuseActivation } from "./linear-plan.js";
-import type { FusedAttention, FusedLinear, LoweredOp, RmsNorm } from "./lowered-op.js";
+import type { FusedAttention, FusedLinear, LoweredOp, LoweredProgram, RmsNorm } from "./lowered-op.js";
 
 /**
  * Joins neighbouring ops where nothing else reads what lies between them: a linear and the activation that gates its output, a linear and
  * the residual that its output is added to, a norm and the linear that reads it.
  */
-export function fuse(spec: ProgramSpec, storageOf: (matrix: Matrix) => MatrixStorage): readonly LoweredOp[] {
-  const { buffers, hidden } = spec;
+export function fuse(spec: ProgramSpec, storageOf: (matrix: Matrix) => MatrixStorage): LoweredProgram {
+  const { buffers } = spec;
   let ops: readonly LoweredOp[] = spec.ops;
-  const context = { storageOf, buffers, hidden };
+  let context: FusionContext = { storageOf, buffers, hidden: spec.hidden };
   ops = joinPairs(ops, (first, second, later) => joinActivation(first, second, later, context));
   ops = joinResiduals(ops, context);
+  const posted = joinPosts(ops, context);
+  ops = posted.ops;
+  context = { ...context, hidden: posted.hidden };
   ops = joinPairs(ops, (first, second, later) => joinNorm(first, second, later, context));
-  return joinHeads(ops, context);
+  return { ops: joinHeads(ops, context), hidden: context.hidden };
 }
 
 /** Norms and rotations of each head, just before attention, are done where keys are written to the cache. */
@@ -168,13 +171,67 @@ function joinResiduals(ops: readonly LoweredOp[], context: FusionContext): Lower
   return joined;
 }
 
+/**
+ * The norm of what a block gives, the norm of the stream that it is added to and the linear that reads that, in one. The linear's workgroups
+ * read the old stream, so the new one goes where the second norm's output was to go, and the two buffers trade places from there on.
+ */
+function joinPosts(ops: readonly LoweredOp[], context: FusionContext): LoweredProgram {
+  const joined: LoweredOp[] = [];
+  let left = ops;
+  let { hidden } = context;
+  while (left[0] !== undefined) {
+    const both = joinPost(left, { ...context, hidden });
+    joined.push(both ?? left[0]);
+    left = left.slice(both === undefined ? 1 : 3);
+    if (both === undefined) continue;
+    const { in: old, stream } = both;
+    const traded = <T>(value: T): T => tradedRef(value, old.buffer, stream.buffer);
+    left = left.map(
+      (op) =>
+        Object.fromEntries(Object.entries(op).map(([name, value]) => [name, traded(value)])) as LoweredOp,
+    );
+    hidden = traded(hidden);
+  }
+  return { ops: joined, hidden };
+}
+
+function tradedRef<T>(value: T, one: number, other: number): T {
+  if (typeof value !== "object" || value === null || !("buffer" in value)) return value;
+  if (value.buffer !== one && value.buffer !== other) return value;
+  return { ...value, buffer: value.buffer === one ? other : one };
+}
+
+/** What the first three ops become. */
+function joinPost(
+  ops: readonly LoweredOp[],
+  context: FusionContext,
+): (FusedLinear & { readonly stream: BufferRef }) | undefined {
+  const [post, norm, linear] = ops;
+  if (post?.op !== "rms_norm" || norm?.op !== "rms_norm" || linear?.op !== "linear") return undefined;
+  const { residual: stream, out } = norm;
+  if (stream === undefined || !isPlain(post, context) || !isWide(norm, context)) return undefined;
+  const isJoined =
+    isWhole(post.in, post.in, context) &&
+    isWhole(post.out, norm.in, context) &&
+    isWhole(stream, stream, context) &&
+    isWhole(out, linear.in, context) &&
+    linear.weight.cols % columnUnit === 0;
+  const places = [post.in.buffer, stream.buffer, out.buffer];
+  if (!isJoined || new Set(places).size < 3 || new Set(places.map((at) => context.buffers[at])).size > 1)
+    return undefined;
+  if ([...places, post.out.buffer].includes(linear.out.buffer)) return undefined;
+  const later = ops.slice(3);
+  if (isRead(post.out.buffer, later, context) || isRead(out.buffer, later, context)) return undefined;
+  return { ...linear, in: stream, norm, post, update: post.in, stream: out };
+}
+
 function joinNorm(
   first: LoweredOp,
   second: LoweredOp,
   later: readonly LoweredOp[],
   context: FusionContext,
 ): LoweredOp | undefined {
-  if (first.op !== "rms_norm" || second.op !== "linear") return undefined;
+  if (first.op !== "rms_norm" || second.op !== "linear" || second.norm !== undefined) return undefined;
   if (!isPlain(first, context) || !isWhole(first.out, second.in, context)) return undefined;
   const { column = 0 } = first.in;
   if (column % 4 !== 0 || second.weight.cols % columnUnit !== 0) return undefined;
@@ -185,8 +242,12 @@ function joinNorm(
 }
 
 /** Over the whole width, without a residual. */
-function isPlain({ in: input, groupSize, residual }: RmsNorm, { buffers }: FusionContext): boolean {
-  return residual === undefined && (groupSize === undefined || groupSize === widthOf(input, buffers));
+function isPlain(norm: RmsNorm, context: FusionContext): boolean {
+  return norm.residual === undefined && isWide(norm, context);
+}
+
+function isWide({ in: input, groupSize }: RmsNorm, { buffers }: FusionContext): boolean {
+  return groupSize === undefined || groupSize === widthOf(input, buffers);
 }
 
 /** Whether two references are the same columns, all of their buffer. */
@@ -217,7 +278,7 @@ function accessesOf(op: LoweredOp): {
   readonly reads: readonly BufferRef[];
   readonly writes: readonly BufferRef[];
 } {
-  const outputs = new Set(["out", "first", "second"]);
+  const outputs = new Set(["out", "first", "second", "stream"]);
   const reads: BufferRef[] = [];
   const writes: BufferRef[] = [];
   for (const [name, value] of Object.entries(op) as [string, unknown][]) {

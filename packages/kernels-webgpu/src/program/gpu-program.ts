@@ -1,5 +1,5 @@
 import type { CheckedProgram } from "@octavo/kernels/checks/program";
-import type { Op, RopeSpec, StepPlan } from "@octavo/kernels";
+import type { Op, StepPlan } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { Gpu } from "../device/gpu.js";
 import type { CacheStorage, Memory } from "../handles.js";
@@ -12,7 +12,8 @@ import { attentionBytes } from "../wgsl/attention.js";
 import { partFloats, rowsPerTile } from "./attention-plan.js";
 import { type BoundDispatch, type DispatchPlan, type StepCounts, stepsOfAllSizes } from "./dispatch.js";
 import { type LowerContext, Lowering } from "./lower.js";
-import type { LoweredOp } from "./lowered-op.js";
+import type { LoweredProgram } from "./lowered-op.js";
+import { RopeTables } from "./rope-table.js";
 import { planLinear } from "./linear-plan.js";
 import { StepWriter } from "./step-buffer.js";
 
@@ -59,13 +60,13 @@ export class GpuProgramBody implements Disposable {
   readonly checked: CheckedProgram;
   readonly arena: Arena;
   readonly #gpu: Gpu;
-  readonly #ops: readonly LoweredOp[];
+  readonly #lowered: LoweredProgram;
   readonly #lookups: Pick<LowerContext, "matrix" | "vector">;
   readonly #memories: readonly Memory[];
   readonly #arenaBuffer: GPUBuffer;
   readonly #results: GPUBuffer;
   readonly #candidates: GPUBuffer;
-  readonly #ropes: readonly RopeSpec[];
+  readonly #ropes: RopeTables;
   readonly #parts: GPUBuffer;
   readonly #partSlots: number;
   readonly #writer: StepWriter;
@@ -76,20 +77,20 @@ export class GpuProgramBody implements Disposable {
   constructor(
     gpu: Gpu,
     checked: CheckedProgram,
-    ops: readonly LoweredOp[],
+    lowered: LoweredProgram,
     lookups: Pick<LowerContext, "matrix" | "vector">,
     memories: readonly Memory[],
   ) {
     const { spec } = checked;
     this.#gpu = gpu;
     this.checked = checked;
-    this.#ops = ops;
+    this.#lowered = lowered;
     this.#lookups = lookups;
-    this.#ropes = [...new Set(spec.ops.flatMap((op) => (op.op === "rope" ? [op.rope] : [])))];
-    if (this.#ropes.length > mostRopes)
+    this.#ropes = new RopeTables(spec.ops.flatMap((op) => (op.op === "rope" ? [op.rope] : [])));
+    if (this.#ropes.specs.length > mostRopes)
       throw new OctavoError(
         "artifact_unsupported",
-        `The program rotates by ${this.#ropes.length} tables; the WebGPU backend holds ${mostRopes}.`,
+        `The program rotates by ${this.#ropes.specs.length} tables; the WebGPU backend holds ${mostRopes}.`,
       );
     this.arena = new Arena(spec, gpu.mostBytes);
     const attentions = spec.ops.filter((op): op is Extract<Op, { op: "attention" }> => op.op === "attention");
@@ -113,7 +114,7 @@ export class GpuProgramBody implements Disposable {
       rowsPerTile(numHeads, numKvHeads, headDim),
     );
     const tileRows = tiles.length === 0 ? 1 : Math.min(...tiles);
-    this.#writer = new StepWriter(this.#ropes, tileRows, this.arena.logitRows, spec.maxTokens);
+    this.#writer = new StepWriter(this.#ropes.specs, tileRows, this.arena.logitRows, spec.maxTokens);
   }
 
   /** Compiles every kernel that a step on this cache may launch. */
@@ -287,8 +288,8 @@ export class GpuProgramBody implements Disposable {
       partSlots: this.#partSlots,
       ...this.#lookups,
     });
-    const plans = this.#ops.flatMap((op) => lowering.lower(op));
-    const { place, dispatches } = lowering.hiddenRows(spec.hidden);
+    const plans = this.#lowered.ops.flatMap((op) => lowering.lower(op));
+    const { place, dispatches } = lowering.hiddenRows(this.#lowered.hidden);
     this.#hiddenPlace = place;
     const heads: DispatchPlan[][] = [];
     for (let part = 0; part * this.arena.logitRows < spec.maxTokens; part++)

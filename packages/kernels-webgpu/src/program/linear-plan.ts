@@ -2,18 +2,19 @@ import type { Activation, Op } from "@octavo/kernels";
 import type { Gpu } from "../device/gpu.js";
 import type { MatrixPart, MatrixStorage } from "../handles.js";
 import { packedShape } from "../weights/pack-matrix.js";
-import {
-  embeddingShader,
-  fewRowsShader,
-  type LinearKind,
-  manyRowsShader,
-  manyRowsTile,
-} from "../wgsl/linear.js";
+import { embeddingShader, fewRowsShader, manyRowsShader, manyRowsTile } from "../wgsl/linear.js";
+import type { LinearKind } from "../wgsl/linear-inputs.js";
 import { matrixLinearShader, matrixTileRows } from "../wgsl/matrix-linear.js";
 import { chunkColumns, columnUnit, numSlices, tileRows } from "../wgsl/matrix-forms.js";
 import { type Shader, stepIndex } from "../wgsl/shader.js";
 import { isAligned, type ArenaPlace } from "./arena.js";
 import type { DispatchPlan, Phase, StepCounts } from "./dispatch.js";
+
+interface LinearNorm {
+  readonly weight: GPUBuffer;
+  readonly eps: number;
+  readonly weightOffset: number;
+}
 
 export interface LinearRequest {
   readonly matrix: MatrixStorage;
@@ -26,9 +27,9 @@ export interface LinearRequest {
   /** Rows of this dispatch, where they are not those of the phase. */
   readonly rows?: (counts: StepCounts) => number;
   readonly accumulates?: boolean;
-  readonly norm?:
-    | { readonly weight: GPUBuffer; readonly eps: number; readonly weightOffset: number }
-    | undefined;
+  readonly norm?: LinearNorm | undefined;
+  /** The norm of a block's output, which is added to the input before it is normalised; the sum goes to `stream`. */
+  readonly post?: (LinearNorm & { readonly update: ArenaPlace; readonly stream: ArenaPlace }) | undefined;
   readonly activation?: Activation | undefined;
   /** Each row's weight, in its first column. */
   readonly mask?: ArenaPlace;
@@ -39,11 +40,12 @@ const mostFewRows = 32;
 
 /** Dispatches of out = in * matrix^T: one for each part of the matrix. */
 export function planLinear(gpu: Gpu, request: LinearRequest): DispatchPlan[] {
-  const { matrix, from, to, activation } = request;
+  const { matrix, from, to, activation, post } = request;
   const kind: LinearKind = {
     form: matrix.form,
     isAligned: isAligned(from) && matrix.cols % columnUnit === 0,
     hasNorm: request.norm !== undefined,
+    hasPost: post !== undefined,
     subgroupSize: gpu.subgroupSize,
     activation,
     hasMask: request.mask !== undefined,
@@ -74,12 +76,17 @@ export function planLinear(gpu: Gpu, request: LinearRequest): DispatchPlan[] {
         weightOffset: request.norm?.weightOffset ?? 0,
         mask: request.mask?.at ?? 0,
         maskStride: request.mask?.stride ?? 0,
+        update: (post?.update.at ?? 0) - from.at,
+        stream: (post?.stream.at ?? 0) - from.at,
+        postEps: post?.eps ?? 0,
+        postOffset: post?.weightOffset ?? 0,
       },
       buffers: [
         part.codes,
         part.scales ?? gpu.nothing,
         request.bias ?? gpu.nothing,
         request.norm?.weight ?? gpu.nothing,
+        ...(post === undefined ? [] : [post.weight]),
       ],
       launch: (counts) => launch(rows(counts)),
     };

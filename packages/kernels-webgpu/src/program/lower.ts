@@ -1,4 +1,4 @@
-import type { BufferRef, Matrix, Op, RopeSpec, Vector } from "@octavo/kernels";
+import type { BufferRef, Matrix, Op, Vector } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { Gpu } from "../device/gpu.js";
 import type { CacheStorage, MatrixStorage } from "../handles.js";
@@ -22,7 +22,8 @@ import type { Arena, ArenaPlace } from "./arena.js";
 import { planAttention } from "./attention-plan.js";
 import { type DispatchPlan, overRows, type Phase } from "./dispatch.js";
 import { planExperts } from "./experts-plan.js";
-import type { FusedLinear, LoweredOp } from "./lowered-op.js";
+import type { FusedLinear, LoweredOp, RmsNorm } from "./lowered-op.js";
+import type { RopeTables } from "./rope-table.js";
 import { planRecurrence } from "./recurrence-plan.js";
 import { planEmbedding, planLinear } from "./linear-plan.js";
 
@@ -31,7 +32,7 @@ export interface LowerContext {
   readonly gpu: Gpu;
   readonly arena: Arena;
   readonly cache: CacheStorage;
-  readonly ropes: readonly RopeSpec[];
+  readonly ropes: RopeTables;
   readonly parts: GPUBuffer;
   readonly partSlots: number;
   readonly matrix: (matrix: Matrix) => MatrixStorage;
@@ -196,7 +197,12 @@ export class Lowering {
 
   #linear(op: FusedLinear): DispatchPlan[] {
     const { gpu, arena, matrix, vector } = this.#context;
-    const { norm } = op;
+    const { norm, post, update, stream } = op;
+    const settings = (of: RmsNorm) => ({
+      weight: vector(of.weight),
+      eps: of.eps,
+      weightOffset: of.weightOffset ?? 0,
+    });
     const [from, to] = [arena.of(op.in), arena.of(op.out)];
     const plans = planLinear(gpu, {
       matrix: matrix(op.weight),
@@ -206,7 +212,10 @@ export class Lowering {
       phase: this.#phase,
       rowsAt: this.#rowsAt(),
       accumulates: op.accumulates ?? false,
-      norm: norm && { weight: vector(norm.weight), eps: norm.eps, weightOffset: norm.weightOffset ?? 0 },
+      norm: norm && settings(norm),
+      post: post &&
+        update &&
+        stream && { ...settings(post), update: arena.of(update), stream: arena.of(stream) },
       activation: op.activation,
     });
     if (op.site === undefined || this.#phase === "outputs") return plans;

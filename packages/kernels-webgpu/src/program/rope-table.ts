@@ -1,4 +1,5 @@
 import type { RopeSpec } from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol/errors";
 
 /** Positions whose rows are kept. */
 const keptPositions = 8192;
@@ -53,4 +54,30 @@ export class RopeTable {
       out[at + this.pairs + pair] = Math.sin(angle) * factor;
     }
   }
+}
+
+/** The tables of a program: rotations of equal angles, as those of most layers are, share one. */
+export class RopeTables {
+  readonly specs: readonly RopeSpec[];
+  readonly #indexes = new Map<string, number>();
+
+  constructor(all: readonly RopeSpec[]) {
+    const specs: RopeSpec[] = [];
+    for (const spec of all) {
+      const key = tableKey(spec);
+      if (!this.#indexes.has(key)) this.#indexes.set(key, specs.push(spec) - 1);
+    }
+    this.specs = specs;
+  }
+
+  /** The number of a rotation's table, among those of the program. */
+  indexOf(spec: RopeSpec): number {
+    const index = this.#indexes.get(tableKey(spec));
+    if (index === undefined) throw new OctavoError("internal_error", "The program has no such rotation.");
+    return index;
+  }
+}
+
+function tableKey({ inverseFrequencies, attentionFactor, growth }: RopeSpec): string {
+  return [attentionFactor, growth?.beta, growth?.every, ...inverseFrequencies].join();
 }

@@ -1,4 +1,3 @@
-import type { Activation } from "@octavo/kernels";
 import { gatedFunction } from "./activations.js";
 import {
   chunkColumns,
@@ -9,25 +8,18 @@ import {
   numSlices,
   tileRows,
 } from "./matrix-forms.js";
+import {
+  inputFunctions,
+  type LinearKind,
+  normedRows,
+  normFunctions,
+  postOf,
+  subgroupInputs,
+} from "./linear-inputs.js";
 import { notChosen } from "./route.js";
 import { type Shader, shaderCode } from "./shader.js";
 
-/** What a linear does beside multiplying. */
-export interface LinearKind {
-  readonly form: MatrixForm;
-  /** Whether inputs begin at, and rows have, a multiple of four floats, and columns need no padding. */
-  readonly isAligned: boolean;
-  /** Inputs are normalised first: each times its weight, and the sum times the row's factor. Aligned only. */
-  readonly hasNorm: boolean;
-  /** The matrix is gates above as many ups, a multiple of 32; what is stored is the activation of the gate times up. */
-  readonly activation?: Activation | undefined;
-  /** Invocations of a subgroup, where all are of one size and norms are to be summed by them. */
-  readonly subgroupSize?: number | undefined;
-  /** Rows have a weight: those below 0 are left alone, others are multiplied by it where the linear accumulates. */
-  readonly hasMask?: boolean;
-}
-
-export const linearParams = {
+const linearParams = {
   rowsAt: "u32",
   src: "u32",
   srcStride: "u32",
@@ -51,31 +43,39 @@ export const linearParams = {
   maskStride: "u32",
 } as const;
 
-export const linearDeclarations = [
+const linearDeclarations = [
   "var<storage, read> codes: array<vec4<u32>>;",
   "var<storage, read> scales: array<u32>;",
   "var<storage, read> bias: array<f32>;",
   "var<storage, read> norm: array<f32>;",
 ];
-export const linearBindings = ["read", "read", "read", "read"] as const;
+const linearBindings = ["read", "read", "read", "read"] as const;
+
+/** Further ones where a block's output is added first. The places are as far from `src`, in rows of the same stride. */
+const postParams = { update: "u32", stream: "u32", postEps: "f32", postOffset: "f32" } as const;
+
+/** What a linear's shader begins with, and how its buffers are bound. */
+export function linearInterface({ hasPost = false }: Pick<LinearKind, "hasPost">): {
+  readonly params: Shader["params"];
+  readonly declarations: readonly string[];
+  readonly bindings: Shader["bindings"];
+} {
+  if (!hasPost) return { params: linearParams, declarations: linearDeclarations, bindings: linearBindings };
+  return {
+    params: { ...linearParams, ...postParams },
+    declarations: [...linearDeclarations, "var<storage, read> post: array<f32>;"],
+    bindings: [...linearBindings, "read"],
+  };
+}
 
 const lanes = tileRows * numSlices;
 
-export function kindKey({ form, isAligned, hasNorm, subgroupSize, activation, hasMask }: LinearKind): string {
-  const normed = hasNorm ? ` normed${subgroupSize === undefined ? "" : ` by ${subgroupSize}`}` : "";
+export function kindKey(kind: LinearKind): string {
+  const { form, isAligned, hasNorm, hasPost, subgroupSize, activation, hasMask } = kind;
+  const normed = hasNorm
+    ? ` ${hasPost === true ? "twice " : ""}normed${subgroupSize === undefined ? "" : ` by ${subgroupSize}`}`
+    : "";
   return `${formKey(form)}${isAligned ? "" : " ragged"}${normed}${hasMask === true ? " masked" : ""} ${activation ?? ""}`;
-}
-
-/** Parameters of `main` and what keeps them, for sums by subgroups. */
-function subgroupInputs({ hasNorm, subgroupSize }: LinearKind): {
-  readonly parameters: string;
-  readonly keep: string;
-} {
-  if (!hasNorm || subgroupSize === undefined) return { parameters: "", keep: "" };
-  return {
-    parameters: ", @builtin(subgroup_invocation_id) own_lane: u32, @builtin(subgroup_id) own_subgroup: u32",
-    keep: "lane_of_subgroup = own_lane; subgroup_of_lane = own_subgroup;",
-  };
 }
 
 function enablesOf({ hasNorm, subgroupSize }: LinearKind): readonly string[] {
@@ -87,11 +87,12 @@ function enablesOf({ hasNorm, subgroupSize }: LinearKind): readonly string[] {
  * taken in the order that `manyRowsShader` takes too: column by column within a slice, then slice by slice.
  */
 export function fewRowsShader(kind: LinearKind, numRows: number): Shader {
+  const { params, bindings, declarations } = linearInterface(kind);
   return {
     key: `linear ${numRows} ${kindKey(kind)}`,
-    params: linearParams,
-    bindings: linearBindings,
-    code: () => shaderCode(linearParams, linearDeclarations, fewRowsBody(kind, numRows), enablesOf(kind)),
+    params,
+    bindings,
+    code: () => shaderCode(params, declarations, fewRowsBody(kind, numRows), enablesOf(kind)),
   };
 }
 
@@ -104,9 +105,8 @@ function fewRowsBody(kind: LinearKind, numRows: number): string {
 ${inputFunctions(kind)}
 ${activation === undefined ? "" : gatedFunction(activation)}
 ${epilogue(kind)}
-${kind.hasNorm ? normFunction(lanes, "squares", true, kind.subgroupSize) : ""}
+${normFunctions(kind, { threads: lanes, memory: "squares", declares: true, numRows })}
 var<workgroup> partials: array<f32, ${numRows * lanes * parts.length}>;
-var<workgroup> factors: array<f32, ${Math.max(4, numRows)}>;
 @compute @workgroup_size(${tileRows}, ${numSlices}) fn main(
   @builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) id: vec3<u32>, @builtin(local_invocation_index) index: u32${subgroupInputs(kind).parameters}) {
   ${subgroupInputs(kind).keep}
@@ -116,8 +116,8 @@ var<workgroup> factors: array<f32, ${Math.max(4, numRows)}>;
   let first_row = group.y * ${numRows}u;
   let last_row = step[p.rowsAt] - 1u;
   ${maskCheck(kind, numRows)}
-  ${kind.hasNorm ? `for (var r = 0u; r < ${numRows}u; r += 4u) { let f = norm_factors(first_row + r, last_row, index); if (index == 0u) { for (var j = 0u; j < 4u && r + j < ${numRows}u; j++) { factors[r + j] = f[j]; } } }` : ""}
-  ${each((row) => `let x${row} = p.src + min(first_row + ${row}u, last_row) * p.srcStride;`).join("\n  ")}
+  ${normedRows(kind, { threads: lanes, numRows })}
+  ${each((row) => `let x${row} = p.src + min(first_row + ${row}u, last_row) * p.srcStride; let post${row} = ${postOf(kind, `${row}u`)};`).join("\n  ")}
   ${parts.flatMap((part) => each((row) => `var ${part}acc${row} = 0.0;`)).join("\n  ")}
   let end = min((slice + 1u) * p.sliceChunks, p.chunks);
   for (var c = slice * p.sliceChunks; c < end; c++) {
@@ -125,7 +125,7 @@ var<workgroup> factors: array<f32, ${Math.max(4, numRows)}>;
     ${activation === undefined ? "" : "let up_w = chunk(tile + p.upTiles, lane, c);"}
     for (var v = 0u; v < ${columns / 4}u; v++) {
       let k = c * ${columns}u + v * 4u;
-      ${each((row) => `let in${row} = input(x${row}, k);`).join("\n      ")}
+      ${each((row) => `let in${row} = input(x${row}, k, post${row});`).join("\n      ")}
       ${parts.flatMap((part) => each((row) => `${part}acc${row} = dot_in_order(${part}w[v], in${row}, ${part}acc${row});`)).join("\n      ")}
     }
   }
@@ -143,11 +143,12 @@ var<workgroup> factors: array<f32, ${Math.max(4, numRows)}>;
 
 /** Many rows: a workgroup takes 64 rows by 64 outputs through shared memory. */
 export function manyRowsShader(kind: LinearKind): Shader {
+  const { params, bindings, declarations } = linearInterface(kind);
   return {
     key: `linear many ${kindKey(kind)}`,
-    params: linearParams,
-    bindings: linearBindings,
-    code: () => shaderCode(linearParams, linearDeclarations, manyRowsBody(kind), enablesOf(kind)),
+    params,
+    bindings,
+    code: () => shaderCode(params, declarations, manyRowsBody(kind), enablesOf(kind)),
   };
 }
 
@@ -165,8 +166,7 @@ ${isGated ? gatedFunction(activation) : ""}
 ${epilogue(kind)}
 var<workgroup> xs: array<vec4<f32>, ${columnUnit * 16}>;
 var<workgroup> ws: array<vec4<f32>, ${columnUnit * 16}>;
-var<workgroup> factors: array<f32, 64>;
-${kind.hasNorm ? normFunction(256, "xs", false, kind.subgroupSize) : ""}
+${normFunctions(kind, { threads: 256, memory: "xs", declares: false, numRows: 64 })}
 @compute @workgroup_size(256) fn main(
   @builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32${subgroupInputs(kind).parameters}) {
   ${subgroupInputs(kind).keep}
@@ -176,7 +176,7 @@ ${kind.hasNorm ? normFunction(256, "xs", false, kind.subgroupSize) : ""}
   let ty = index / 16u;
   let tx = index % 16u;
   let first_tile = group.x * ${isGated ? 1 : 2}u;
-  ${kind.hasNorm ? "for (var r = 0u; r < 64u; r += 4u) { let f = norm_factors(first_row + r, last_row, index); if (index == 0u) { for (var j = 0u; j < 4u; j++) { factors[r + j] = f[j]; } } }" : ""}
+  ${normedRows(kind, { threads: 256, numRows: 64 })}
   ${four((row) => `var acc${row} = vec4<f32>(); var total${row} = vec4<f32>();`).join("\n  ")}
   let units = p.chunks / ${perUnit}u;
   let slice_units = p.sliceChunks / ${perUnit}u;
@@ -184,7 +184,7 @@ ${kind.hasNorm ? normFunction(256, "xs", false, kind.subgroupSize) : ""}
     for (var i = index; i < 512u; i += 256u) {
       let row = i / 8u;
       let k = (i % 8u) * 4u;
-      let value = input(p.src + min(first_row + row, last_row) * p.srcStride, u * ${columnUnit}u + k);
+      let value = input(p.src + min(first_row + row, last_row) * p.srcStride, u * ${columnUnit}u + k, ${postOf(kind, "row")});
       for (var j = 0u; j < 4u; j++) { xs[(k + j) * 16u + row / 4u][row % 4u] = value[j]; }
     }
     for (var i = index; i < ${64 * perUnit}u; i += 256u) {
@@ -236,21 +236,6 @@ const gatedEnd = `if (tx >= 8u) {
     }
   }`;
 
-export function inputFunctions({ isAligned, hasNorm }: LinearKind): string {
-  const read = isAligned
-    ? "return ld4(x + k);"
-    : `var value = vec4<f32>();
-  for (var j = 0u; j < 4u; j++) { if (k + j < p.cols) { value[j] = ld(x + k + j); } }
-  return value;`;
-  const normed =
-    "let g = vec4<f32>(norm[k], norm[k + 1u], norm[k + 2u], norm[k + 3u]) + vec4<f32>(p.weightOffset); return ld4(x + k) * g;";
-  return `fn ld4(at: u32) -> vec4<f32> { return arena[at >> 2u]; }
-fn input(x: u32, k: u32) -> vec4<f32> { ${hasNorm ? normed : read} }
-fn dot_in_order(w: vec4<f32>, x: vec4<f32>, sum: f32) -> f32 {
-  return fma(w.w, x.w, fma(w.z, x.z, fma(w.y, x.y, fma(w.x, x.x, sum))));
-}`;
-}
-
 /** Ends a workgroup that has no row to compute. */
 function maskCheck({ hasMask }: LinearKind, numRows: number): string {
   if (hasMask !== true) return "";
@@ -275,47 +260,6 @@ fn finish(row: u32, n: u32, value: f32) {
   let at = p.to + row * p.toStride + n;
   ${weighs ? `let weight = ld(p.mask + row * p.maskStride);\n  if (weight == f32(${notChosen})) { return; }` : ""}
   if (p.accumulates != 0u) { st(at, ${weighs ? "fma(value, weight, ld(at))" : "ld(at) + value"}); } else { st(at, value); }
-}`;
-}
-
-/**
- * 1 / root mean square of four rows, summed in one order in every kernel: neighbours first, then pairs of neighbours. Subgroups, where all are
- * of one size, exchange what lies within them without memory and barriers, in the same order.
- */
-export function normFunction(
-  threads: number,
-  memory: string,
-  declares: boolean,
-  subgroupSize: number | undefined,
-): string {
-  const within = subgroupSize ?? 1;
-  const strides = (from: number, to: number): number[] => {
-    const all: number[] = [];
-    for (let stride = from; stride < to; stride *= 2) all.push(stride);
-    return all;
-  };
-  return `${subgroupSize === undefined ? "" : "var<private> lane_of_subgroup: u32; var<private> subgroup_of_lane: u32;"}
-${declares ? `var<workgroup> ${memory}: array<vec4<f32>, ${threads}>;` : ""}
-fn norm_factors(row: u32, last_row: u32, index: u32) -> vec4<f32> {
-  let at = vec4<u32>(p.src) + min(vec4<u32>(row) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(last_row)) * p.srcStride;
-  var sums = vec4<f32>();
-  for (var i = index * 4u; i < p.cols; i += ${threads * 4}u) {
-    for (var r = 0u; r < 4u; r++) { let x = ld4(at[r] + i); sums[r] = dot_in_order(x, x, sums[r]); }
-  }
-  ${strides(1, within)
-    .map((stride) => `sums = sums + subgroupShuffleXor(sums, ${stride}u);`)
-    .join("\n  ")}
-  ${subgroupSize === undefined ? `${memory}[index] = sums;` : `if (lane_of_subgroup == 0u) { ${memory}[subgroup_of_lane] = sums; }`}
-  ${strides(1, threads / within)
-    .map(
-      (stride) => `workgroupBarrier();
-  if (index < ${threads / within / (2 * stride)}u) { ${memory}[index * ${2 * stride}u] = ${memory}[index * ${2 * stride}u] + ${memory}[index * ${2 * stride}u + ${stride}u]; }`,
-    )
-    .join("\n  ")}
-  workgroupBarrier();
-  let total = ${memory}[0];
-  workgroupBarrier();
-  return vec4<f32>(1.0) / sqrt(total / f32(p.cols) + vec4<f32>(p.eps));
 }`;
 }
 

@@ -1,15 +1,7 @@
 import type { MatrixShape } from "../device/adapter-traits.js";
 import { gatedFunction } from "./activations.js";
-import {
-  epilogue,
-  inputFunctions,
-  kindKey,
-  linearBindings,
-  linearDeclarations,
-  type LinearKind,
-  linearParams,
-  normFunction,
-} from "./linear.js";
+import { epilogue, kindKey, linearInterface } from "./linear.js";
+import { inputFunctions, type LinearKind, normedRows, normFunctions, postOf } from "./linear-inputs.js";
 import { chunkColumns, chunkFunction, columnUnit } from "./matrix-forms.js";
 import { type Shader, shaderCode } from "./shader.js";
 
@@ -51,12 +43,13 @@ export function matrixUnitOf(
  */
 export function matrixLinearShader(kind: LinearKind, unit: MatrixUnit, numRows: number): Shader {
   const { m, n, k } = unit.shape;
+  const { params, bindings, declarations } = linearInterface(kind);
   return {
     key: `linear ${numRows} on ${m}x${n}x${k} ${kindKey(kind)}`,
-    params: linearParams,
-    bindings: linearBindings,
+    params,
+    bindings,
     code: () =>
-      shaderCode(linearParams, linearDeclarations, body(kind, unit, numRows), [
+      shaderCode(params, declarations, body(kind, unit, numRows), [
         "enable f16;",
         "enable subgroups;",
         "enable chromium_experimental_subgroup_matrix;",
@@ -90,7 +83,7 @@ ${epilogue(kind)}
 var<workgroup> xs: array<f16, ${numRows * pitch}>;
 var<workgroup> ws: array<f16, ${columnsTile * pitch}>;
 var<workgroup> totals: array<f32, ${numRows * columnsTile}>;
-${hasNorm ? `var<workgroup> factors: array<f32, ${numRows}>;\n${normFunction(threads, "squares", true, subgroupSize)}` : ""}
+${normFunctions({ ...kind, subgroupSize }, { threads, memory: "squares", declares: true, numRows })}
 @compute @workgroup_size(${threads}) fn main(
   @builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32, @builtin(subgroup_id) subgroup: u32${hasNorm ? ", @builtin(subgroup_invocation_id) own_lane: u32" : ""}) {
   ${hasNorm ? "lane_of_subgroup = own_lane; subgroup_of_lane = subgroup;" : ""}
@@ -99,13 +92,14 @@ ${hasNorm ? `var<workgroup> factors: array<f32, ${numRows}>;\n${normFunction(thr
   let first_tile = group.x * ${isGated ? 1 : 2}u;
   let band = subgroup * ${perSubgroup}u / ${bandColumns}u;
   let column = subgroup * ${perSubgroup}u % ${bandColumns}u;
-  ${hasNorm ? `for (var r = 0u; r < ${numRows}u; r += 4u) { let f = norm_factors(first_row + r, last_row, index); if (index == 0u) { for (var j = 0u; j < 4u; j++) { factors[r + j] = f[j]; } } }\n  workgroupBarrier();` : ""}
+  ${normedRows(kind, { threads, numRows })}
+  ${hasNorm ? "workgroupBarrier();" : ""}
   ${each((b, c) => `var acc${b}_${c}: subgroup_matrix_result<f32, ${n}, ${m}>;`)}
   for (var u = 0u; u < p.chunks / ${perUnit}u; u++) {
     for (var i = index; i < ${numRows * 8}u; i += ${threads}u) {
       let row = i / 8u;
       let at = (i % 8u) * 4u;
-      let value = input(p.src + min(first_row + row, last_row) * p.srcStride, u * ${columnUnit}u + at)${hasNorm ? " * factors[row]" : ""};
+      let value = input(p.src + min(first_row + row, last_row) * p.srcStride, u * ${columnUnit}u + at, ${postOf(kind, "row")})${hasNorm ? " * factors[row]" : ""};
       let half = vec4<f16>(clamp(value, vec4<f32>(-65504.0), vec4<f32>(65504.0)));
       for (var j = 0u; j < 4u; j++) { xs[row * ${pitch}u + at + j] = half[j]; }
     }

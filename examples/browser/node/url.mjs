@@ -1,0 +1,2 @@
+// `node:url`.
+export const fileURLToPath = (url) => new URL(url).pathname;
