@@ -4,11 +4,11 @@ import type { ExpertsConfig } from "./model-config.js";
 import type { PlannedExpert } from "./model-plan.js";
 import type { ProgramBuilder } from "./program-builder.js";
 
-interface FusedExpertNames {
+export interface FusedExpertNames {
   readonly gateUp: string;
   readonly down: string;
-  /** Floats lie as `[experts, inputs, outputs]`, gate's and up's outputs in turn. */
-  readonly isTransposed?: boolean;
+  /** Floats lie as `[experts, inputs, outputs]`, gate's and up's outputs in turn, or gate's before up's. */
+  readonly transposed?: "in_turn" | "gate_first";
 }
 
 /** Names within the layer. */
@@ -121,6 +121,7 @@ export function mixtureOfExperts(
     ...(experts.scoring !== undefined && { scoring: experts.scoring }),
     ...(experts.groups !== undefined && { groups: experts.groups }),
     ...(experts.weightScale !== undefined && { weightScale: experts.weightScale }),
+    ...(experts.weighsInput === true && { weighsInput: true }),
     ...(experts.hasSelectionBias === true &&
       names.selectionBias !== undefined && {
         selectionBias: builder.flatVector(at(names.selectionBias), count),

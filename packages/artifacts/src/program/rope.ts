@@ -19,6 +19,11 @@ export function ropeSpec(rope: RopeConfig, maxPositions: number): RopeSpec {
   };
 }
 
+/** A rotation by nothing, for queries that grow without one. */
+export function unrotated(headDim: number): RopeSpec {
+  return { inverseFrequencies: new Float32Array(headDim / 2), attentionFactor: 1, layout: "neox" };
+}
+
 function attentionFactor(scaling: RopeScaling): number {
   if (scaling.kind === "yarn") return yarnAttentionFactor(scaling);
   return scaling.kind === "longrope" ? scaling.attentionFactor : 1;

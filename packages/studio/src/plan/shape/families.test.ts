@@ -38,6 +38,11 @@ const variants: readonly object[] = [
   { decoder_sparse_step: 2, mlp_only_layers: [1], shared_expert_intermediate_size: 48 },
 ];
 
+/** Llama 4's layers have chunks for windows. */
+function chunked(types: unknown): readonly string[] {
+  return [types].flat().map((type) => String(type).replace("sliding", "chunked"));
+}
+
 /** Model types in which some layers keep a state instead of keys and values. */
 const recurrentTypes = new Set([
   "qwen3_5_text",
@@ -53,7 +58,9 @@ const recurrentTypes = new Set([
 for (const { modelType } of modelFamilies) {
   test(`a plan reads a ${modelType} config as the engine does`, () => {
     for (const variant of variants) {
-      const json = { ...small, model_type: modelType, ...variant };
+      const isLlama4 = modelType === "llama4_text";
+      const types = "layer_types" in variant && isLlama4 ? { layer_types: chunked(variant.layer_types) } : {};
+      const json = { ...small, model_type: modelType, ...variant, ...types };
       // All layers of Falcon-H1 are alike.
       const isRecurrent = recurrentTypes.has(modelType) && modelType !== "falcon_h1";
       // Gemma 4's last layer has no window, and others have one.
