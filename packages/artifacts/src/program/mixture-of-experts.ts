@@ -3,13 +3,7 @@ import { OctavoError } from "@octavo/protocol/errors";
 import type { ExpertsConfig } from "./model-config.js";
 import type { PlannedExpert } from "./model-plan.js";
 import type { ProgramBuilder } from "./program-builder.js";
-
-export interface FusedExpertNames {
-  readonly gateUp: string;
-  readonly down: string;
-  /** Floats lie as `[experts, inputs, outputs]`, gate's and up's outputs in turn, or gate's before up's. */
-  readonly transposed?: "in_turn" | "gate_first";
-}
+import type { FusedExpertNames } from "./transposed-experts.js";
 
 /** Names within the layer. */
 export interface ExpertNames {

@@ -3,10 +3,9 @@ import { OctavoError } from "@octavo/protocol/errors";
 import type { TensorInfo } from "../checkpoint/checkpoint.js";
 import { tensorSlices } from "../checkpoint/tensor-slices.js";
 import { closestNames, isFloatType } from "../checkpoint/tensor-storage.js";
-import type { FusedExpertNames } from "./mixture-of-experts.js";
 import type { ModelConfig } from "./model-config.js";
 import { type RowRuns, rowsByRun } from "./row-runs.js";
-import { transposedExperts } from "./transposed-experts.js";
+import { type FusedExpertNames, transposedExperts } from "./transposed-experts.js";
 import type {
   AdaptableModule,
   MatrixPlan,
