@@ -72,7 +72,7 @@ function llama3Frequency(frequency: number, scaling: Extract<RopeScaling, { kind
   const { factor, lowFrequencyFactor: low, highFrequencyFactor: high } = scaling;
   const turns = (scaling.originalMaxPositions * frequency) / (2 * Math.PI);
   if (turns < low) return frequency / factor;
-  if (turns > high) return frequency;
+  if (turns >= high) return frequency;
   const kept = (turns - low) / (high - low);
   return ((1 - kept) * frequency) / factor + kept * frequency;
 }
