@@ -12,6 +12,12 @@ HYBRID_NAMES = {
         "post_feedforward_layernorm_1.weight": "post_ffw_norm_1.weight", "pre_feedforward_layernorm_2.weight": "pre_ffw_norm_2.weight",
         "post_feedforward_layernorm_2.weight": "post_ffw_norm_2.weight",
     },
+    "llama4": {
+        f"feed_forward.{inside}.weight": f"{outside}.weight" for inside, outside in {
+            "gate_proj": "ffn_gate", "up_proj": "ffn_up", "down_proj": "ffn_down", "router": "ffn_gate_inp", "shared_expert.gate_proj": "ffn_gate_shexp",
+            "shared_expert.up_proj": "ffn_up_shexp", "shared_expert.down_proj": "ffn_down_shexp",
+        }.items()
+    },
     "qwen35": {
         "post_attention_layernorm.weight": "post_attention_norm.weight", "linear_attn.in_proj_qkv.weight": "attn_qkv.weight",
         "linear_attn.in_proj_z.weight": "attn_gate.weight", "linear_attn.in_proj_b.weight": "ssm_beta.weight",
@@ -78,6 +84,8 @@ def add_latent(writer: gguf.GGUFWriter, config: dict) -> None:
 def reorder_recurrent(weights: dict[str, np.ndarray], config: dict, architecture: str) -> dict[str, np.ndarray]:
     if architecture == "deepseek2":
         return split_latent(weights, config)
+    if architecture == "llama4":
+        return {name: value.swapaxes(1, 2) if value.ndim == 3 else value for name, value in weights.items()}
     if architecture != "qwen35":
         return weights
     key_heads, size = config["linear_num_key_heads"], config["linear_value_head_dim"]
@@ -133,6 +141,9 @@ def proportional_factors(config: dict) -> np.ndarray:
 def add_recurrent(writer: gguf.GGUFWriter, architecture: str, config: dict) -> None:
     if architecture == "deepseek2":
         add_latent(writer, config)
+    if architecture == "llama4":
+        writer.add_interleave_moe_layer_step(config["interleave_moe_layer_step"])
+        writer.add_expert_feed_forward_length(config["intermediate_size"])
     if architecture == "qwen35":
         value_heads = config["linear_num_value_heads"]
         writer.add_ssm_conv_kernel(config["linear_conv_kernel_dim"])

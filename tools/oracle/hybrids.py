@@ -133,6 +133,15 @@ GEMMA4_MOE = {
     **GEMMA4, "num_hidden_layers": 2, "layer_types": ["sliding_attention", "full_attention"], "enable_moe_block": True, "num_experts": 6,
     "top_k_experts": 2, "moe_intermediate_size": 32,
 }
+# Nor this: attention within chunks, layers that do not rotate, experts whose inputs are weighed.
+LLAMA4 = {
+    **COMMON, "model_type": "llama4_text", "architectures": ["Llama4ForCausalLM"], "hidden_act": "silu", "rms_norm_eps": 1e-5, "head_dim": 24,
+    "num_hidden_layers": 4, "intermediate_size": 32, "intermediate_size_mlp": 96, "num_local_experts": 6, "num_experts_per_tok": 2,
+    "interleave_moe_layer_step": 2, "use_qk_norm": True, "no_rope_layer_interval": 4, "attention_chunk_size": 11, "attention_bias": False,
+    "attn_temperature_tuning": True, "floor_scale": 8, "attn_scale": 0.3, "rope_theta": 500000.0, "rope_scaling": {
+        "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64,
+    },
+}
 
 HYBRIDS = {
     "qwen3-5": (QWEN35, torch.float32, None),
@@ -155,6 +164,7 @@ HYBRIDS = {
     "gemma4": (GEMMA4, torch.float32, None),
     "gemma4-small": (GEMMA4_SMALL, torch.float32, None),
     "gemma4-moe": (GEMMA4_MOE, torch.float32, None),
+    "llama4": (LLAMA4, torch.float32, None),
 }
 HYBRID_SEEDS = {name: FIRST_SEED + index for index, name in enumerate(HYBRIDS)}
 
@@ -183,6 +193,9 @@ def draw_recurrent(name: str, values: torch.Tensor, model_type: str) -> torch.Te
     """Values of parameters that only recurrent layers have, or that they read in another way; None for all others."""
     if model_type.startswith("gemma4"):
         return draw_gemma4(name, values)
+    if model_type == "llama4_text" and values.ndim == 3:
+        # These stand transposed.
+        return values / values.shape[1] ** 0.5
     if name.endswith(("A_log", "dt_bias")):
         return 0.7 * values
     if name.endswith(("expert_bias", "e_score_correction_bias")):

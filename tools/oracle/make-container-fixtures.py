@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import torch
-from hybrids import GEMMA4_SMALL, QWEN35, draw_gemma4
+from hybrids import GEMMA4_SMALL, LLAMA4, QWEN35, draw_gemma4
 from safetensors.torch import save_file
 from transformers import AutoConfig, AutoModelForImageTextToText
 
@@ -70,6 +70,14 @@ CONTAINERS = {
             "num_key_value_heads": 2, "head_dim": 16, "patch_size": 4, "position_embedding_size": 16,
         },
     }, {}),
+    "llama4": ({
+        "architectures": ["Llama4ForConditionalGeneration"], "model_type": "llama4", **ENDS, "tie_word_embeddings": False, "image_token_index": 262,
+        "boi_token_index": 263, "eoi_token_index": 264, "text_config": {key: value for key, value in LLAMA4.items() if key != "architectures"},
+        "vision_config": {
+            "model_type": "llama4_vision_model", **PATCHES, "intermediate_size": 128, "projector_input_dim": 32, "projector_output_dim": 32,
+            "vision_output_dim": 32, "rope_theta": 10000.0,
+        },
+    }, {}),
 }
 
 
@@ -86,6 +94,8 @@ def draw(name: str, shape: torch.Size, generator: torch.Generator, container: st
         return values * (0.12 if gemma else 0.4)
     if name == "lm_head.weight":
         return values * 3.0 / math.sqrt(shape[-1])
+    if container == "llama4" and len(shape) == 3:
+        return values / math.sqrt(shape[1])
     gain = 4.0 if "o_proj" in name or "down_proj" in name else 2.0 if "q_proj" in name or "k_proj" in name else 1.0
     return values * gain / math.sqrt(shape[-1])
 

@@ -93,6 +93,7 @@ FILES = {
     "gemma4-f16": ("gemma4", "gemma4", "F16"),
     "gemma4-small-f16": ("gemma4", "gemma4-small", "F16"),
     "gemma4-moe-f16": ("gemma4", "gemma4-moe", "F16"),
+    "llama4-f16": ("llama4", "llama4", "F16"),
 }
 # Layers beyond the checkpoint's are its own again: these architectures treat every fourth, or every sixth, in another way.
 NUM_LAYERS = {"smollm3": 4, "gemma3": 6}
@@ -271,7 +272,7 @@ def write(file: str, architecture: str, source: str | int, kind: str) -> None:
     writer.add_block_count(config["num_hidden_layers"])
     writer.add_context_length(config["max_position_embeddings"])
     writer.add_embedding_length(config["hidden_size"])
-    writer.add_feed_forward_length(config["intermediate_size"])
+    writer.add_feed_forward_length(config.get("intermediate_size_mlp", config["intermediate_size"]))
     writer.add_head_count(config["num_attention_heads"])
     writer.add_head_count_kv(1 if is_latent else config["num_key_value_heads"])
     writer.add_layer_norm_rms_eps(config["rms_norm_eps"])

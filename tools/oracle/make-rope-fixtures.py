@@ -24,6 +24,7 @@ CASES = [
     ("dynamic, partial", 96, 10000.0, 2048, {"rope_type": "dynamic", "factor": 8.0, "partial_rotary_factor": 0.5}),
     ("llama3 of Llama 3.1", 128, 500000.0, 131072, LLAMA3),
     ("llama3 of Llama 3.2", 64, 500000.0, 131072, {**LLAMA3, "factor": 32.0}),
+    ("llama3 of Llama 4 Scout", 128, 500000.0, 10485760, {**LLAMA3, "factor": 16.0, "high_freq_factor": 1.0}),
     ("yarn of Qwen 2.5", 128, 1000000.0, 131072, YARN),
     ("yarn, own betas", 128, 10000.0, 131072, {**YARN, "factor": 40.0, "original_max_position_embeddings": 4096, "beta_fast": 24.0, "beta_slow": 2.0}),
     ("yarn, attention factor", 64, 10000.0, 65536, {**YARN, "attention_factor": 0.75}),

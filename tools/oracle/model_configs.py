@@ -173,6 +173,11 @@ CASES = {
         "sliding_window": None, "original_max_position_embeddings": 448,
         "rope_scaling": {"type": "longrope", "short_factor": [1.0 + 0.125 * i for i in range(8)], "long_factor": [1.0 + 0.5 * i for i in range(8)]},
     }),
+    # As in the larger of the published ones, and other layers that do not rotate.
+    "llama4-plain": ("llama4", {
+        "use_qk_norm": False, "attn_temperature_tuning": False, "num_experts_per_tok": 1, "no_rope_layers": [1, 0, 1, 1], "moe_layers": [3, 1],
+        "attention_chunk_size": 16,
+    }),
     "olmoe-clip": ("olmoe", {"clip_qkv": 0.75}),
     "seed-oss-out": ("seed-oss", {"attention_out_bias": False, "attention_bias": False}),
     "qwen2-window": ("qwen2", {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1}),

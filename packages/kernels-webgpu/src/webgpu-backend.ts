@@ -47,7 +47,7 @@ import {
 import { AdapterBody } from "./program/adapter.js";
 import { fuse } from "./program/fusion.js";
 import { type EncodedStep, GpuProgramBody } from "./program/gpu-program.js";
-import { noLatentAttention } from "./program/lower.js";
+import { checkSupported } from "./program/lower.js";
 import { rowAdaptersOf } from "./program/step-buffer.js";
 import { RowFinisher } from "./sampling/finish-rows.js";
 import { TokenHistory } from "./sampling/sampler-state.js";
@@ -184,7 +184,7 @@ class WebGpuBackend implements Backend {
 
   #compiled(spec: ProgramSpec): GpuProgramBody {
     const checked = checkProgram(spec);
-    if (checked.kvLayers.some((layer) => layer?.isLatent)) throw noLatentAttention();
+    checkSupported(spec.ops);
     const memories = new Set<Memory>();
     const matrices = new Map<Matrix, MatrixStorage>();
     const vectors = new Map<Vector, GPUBuffer>();

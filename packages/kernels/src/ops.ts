@@ -16,8 +16,8 @@ export interface RopeSpec {
   readonly attentionFactor: number;
   /** `neox` rotates (i, i + d/2), `interleaved` rotates (2i, 2i + 1). */
   readonly layout: "neox" | "interleaved";
-  /** Multiplies cos and sin further by 1 + beta * ln(1 + floor(position / every)), which sharpens attention as texts grow (Llama 4). */
-  readonly growth?: { readonly beta: number; readonly every: number };
+  /** Multiplies cos and sin further by 1 + beta * ln(1 + floor((position + offset) / every)), which sharpens attention as texts grow (Llama 4). */
+  readonly growth?: { readonly beta: number; readonly every: number; readonly offset?: number };
 }
 
 /**
@@ -124,6 +124,8 @@ export type Op =
       readonly scale: number;
       /** A token sees itself and the `slidingWindow - 1` before it. */
       readonly slidingWindow?: number;
+      /** A token sees itself and those before it from the last multiple of `chunk` on; not beside a window. */
+      readonly chunk?: number;
       /**
        * A token sees as many tokens after itself, too, of those that its sequence has after the step. The same bits under any schedule
        * then need a step to hold the whole sequence.
@@ -167,6 +169,8 @@ export type Op =
       readonly weightScale?: number;
       /** One per expert: multiplies its weight, once the weights add up to what they should. */
       readonly expertScales?: Vector;
+      /** An expert's weight multiplies what it reads, not what it gives (Llama 4). */
+      readonly weighsInput?: true;
       readonly activation: Activation;
       /** False for experts whose activation multiplies nothing: `gate` alone stands before `down`. */
       readonly isGated?: false;

@@ -3,6 +3,8 @@ Chat templates in the shapes of published models, written anew from their format
 thinking (Qwen3), Llama 3.1's tools, Mistral's instruct format, Gemma's, and a namespace-heavy one after DeepSeek's.
 """
 
+from newer_templates import NEWER_TEMPLATES
+
 CHATML_TOOLS = """{%- if tools %}
     {{- '<|im_start|>system\\n' }}
     {%- if messages[0]['role'] == 'system' %}
@@ -394,4 +396,5 @@ CHAT_TEMPLATES = {
     "mistral": MISTRAL,
     "gemma": GEMMA,
     "generation": GENERATION,
+    **NEWER_TEMPLATES,
 }

@@ -42,7 +42,8 @@ async function asRequest(template, messages, { tools, ...options }) {
     chatTemplateContentFormat: "auto",
     excludeToolsWhenToolChoiceNone: false,
   };
-  return (await chatPrompt(model, fields, settings, new AbortController().signal)).text;
+  const caller = { account: { tenant: undefined, countedTokens: 0 }, signal: new AbortController().signal };
+  return (await chatPrompt(model, fields, settings, caller)).text;
 }
 
 function asInput(template, messages, { tools, ...options }) {

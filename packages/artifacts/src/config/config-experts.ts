@@ -29,6 +29,9 @@ export function readExperts(
   const sharedSize = experts.sharedSize?.(config) ?? qwens ?? granites ?? experts.sharedIntermediateSize;
   const hasShared = experts.sharedIntermediateSize !== undefined && sharedSize !== 0;
   const sharedIntermediateSize = hasShared ? sharedSize : undefined;
+  const { normalizeWeights: normalized } = experts;
+  const absent = typeof normalized === "boolean" ? normalized : normalized.absent;
+  const { norm_topk_prob: given = absent } = config;
   return {
     experts: checkExperts(
       path,
@@ -39,8 +42,7 @@ export function readExperts(
           experts.intermediateSize === undefined
             ? intermediateSize
             : (config.moe_intermediate_size ?? experts.intermediateSize),
-        normalizeWeights:
-          experts.normalizeWeights === "config" ? (config.norm_topk_prob ?? false) : experts.normalizeWeights,
+        normalizeWeights: typeof normalized === "boolean" ? normalized : (given ?? false),
         ...(sharedIntermediateSize !== undefined && { sharedIntermediateSize }),
         denseLayers: denseLayers(path, config, numLayers, experts.numDenseLayers?.(config) ?? 0),
         ...experts.routing?.(config),
@@ -61,12 +63,19 @@ export function groupsOf({ n_group: count, topk_group: chosen }: ConfigJson): Ex
   return (count ?? 1) > 1 ? { groups: { count: count ?? 1, chosen: chosen ?? 1, by: "two_best" } } : {};
 }
 
-/** The first `numFirst`; of the others, Qwen's rule: every `decoder_sparse_step`-th layer is a mixture, but for `mlp_only_layers`. */
+/**
+ * All but `moe_layers`, where listed; else the first `numFirst` and, of the others, by Qwen's rule: every `decoder_sparse_step`-th layer is
+ * a mixture, but for `mlp_only_layers`.
+ */
 function denseLayers(path: string, config: ConfigJson, numLayers: number, numFirst: number): boolean[] {
-  const step = config.decoder_sparse_step ?? config.moe_layer_interval ?? 1;
-  if (!Number.isSafeInteger(step) || step < 1) throw artifactInvalid(path, `has decoder_sparse_step ${step}`);
-  const dense = new Set(config.mlp_only_layers);
+  const { moe_layers: listed, mlp_only_layers: without } = config;
   const length = Math.min(Math.max(Math.trunc(numLayers), 0), 1_024);
+  if (listed) return Array.from({ length }, (_, layer) => !listed.includes(layer));
+  const interleaved = config.interleave_moe_layer_step ?? undefined;
+  const step = interleaved ?? config.decoder_sparse_step ?? config.moe_layer_interval ?? 1;
+  const key = interleaved === undefined ? "decoder_sparse_step" : "interleave_moe_layer_step";
+  if (!Number.isSafeInteger(step) || step < 1) throw artifactInvalid(path, `has ${key} ${step}`);
+  const dense = new Set(without);
   return Array.from(
     { length },
     (_, layer) => layer < numFirst || dense.has(layer) || (layer + 1) % step !== 0,

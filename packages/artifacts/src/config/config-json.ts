@@ -166,7 +166,7 @@ function readActivation(path: string, name: string): ModelConfig["hiddenActivati
 function readWindows(
   path: string,
   config: ConfigJson,
-  { defaults, hasWindow, windowSize }: ModelFamily,
+  { defaults, hasWindow, windowSize, windowType = "sliding_attention" }: ModelFamily,
   numLayers: number,
 ): (number | undefined)[] {
   const length = Math.min(Math.max(Math.trunc(numLayers), 0), 1_024);
@@ -175,7 +175,8 @@ function readWindows(
   const window = windowSize === undefined ? given : windowSize(config, given);
   if (hasWindow === undefined) return Array.from({ length }, () => undefined);
   const windowed =
-    readLayerTypes(path, config) ?? Array.from({ length }, (_, layer) => hasWindow(layer, config));
+    readLayerTypes(path, config, windowType) ??
+    Array.from({ length }, (_, layer) => hasWindow(layer, config));
   if (!windowed.includes(true)) return windowed.map(() => undefined);
   if (window === undefined && config.layer_types) {
     throw artifactInvalid(path, "has sliding_attention layers but no sliding_window");
@@ -187,9 +188,13 @@ function readWindows(
 }
 
 /** Whether each layer has a sliding window, where the file says so. */
-function readLayerTypes(path: string, { layer_types: types }: ConfigJson): boolean[] | undefined {
+function readLayerTypes(
+  path: string,
+  { layer_types: types }: ConfigJson,
+  windowType: string,
+): boolean[] | undefined {
   return types?.map((type) => {
-    if (type === "full_attention" || type === "sliding_attention") return type === "sliding_attention";
+    if (type === "full_attention" || type === windowType) return type === windowType;
     throw artifactUnsupported(path, `has a layer of type ${JSON.stringify(type.slice(0, 100))}`);
   });
 }

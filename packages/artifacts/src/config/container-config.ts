@@ -5,6 +5,7 @@
 const containers: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Gemma3ForConditionalGeneration: {},
   Gemma4ForConditionalGeneration: {},
+  Llama4ForConditionalGeneration: {},
   Mistral3ForConditionalGeneration: {},
   LlavaForConditionalGeneration: {},
   LlavaNextForConditionalGeneration: {},

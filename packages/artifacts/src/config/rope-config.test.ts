@@ -70,7 +70,7 @@ describe("rope", () => {
     assertRefused(scaled({ type: "linear", factor: 0 }), "artifact_invalid", /factor 0/);
     assertRefused(scaled({ type: "yarn", factor: -1 }), "artifact_invalid", /factor -1/);
     assertRefused(
-      scaled({ type: "llama3", factor: 2, low_freq_factor: 4, high_freq_factor: 4 }),
+      scaled({ type: "llama3", factor: 2, low_freq_factor: 4, high_freq_factor: 3 }),
       "artifact_invalid",
       /high_freq_factor/,
     );

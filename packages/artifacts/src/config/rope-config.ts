@@ -30,10 +30,11 @@ export function readRopeScaling(
     case "llama3": {
       const lowFrequencyFactor = need("low_freq_factor");
       const highFrequencyFactor = need("high_freq_factor");
-      if (!(highFrequencyFactor > lowFrequencyFactor)) {
+      // Equal in Llama 4 Scout: nothing is blended.
+      if (!(highFrequencyFactor >= lowFrequencyFactor)) {
         throw artifactInvalid(
           path,
-          `has llama3 rope scaling whose high_freq_factor is not above its low_freq_factor`,
+          `has llama3 rope scaling whose high_freq_factor is below its low_freq_factor`,
         );
       }
       return { kind, factor: need("factor"), lowFrequencyFactor, highFrequencyFactor, originalMaxPositions };

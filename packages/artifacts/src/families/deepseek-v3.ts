@@ -61,7 +61,7 @@ export const deepseekV3Family: ModelFamily = {
       intermediateSize: 2_048,
       sharedIntermediateSize: 2_048,
       sharedSize: (config) => (config.n_shared_experts ?? 1) * (config.moe_intermediate_size ?? 2_048),
-      normalizeWeights: "config",
+      normalizeWeights: { absent: true },
       numDenseLayers: (config) => config.first_k_dense_replace ?? 3,
       routing: (config) => ({
         ...routing,

@@ -25,7 +25,7 @@ export const glm4MoeLiteFamily: ModelFamily = {
       intermediateSize: 1_536,
       sharedIntermediateSize: 1_536,
       sharedSize: (config) => (config.n_shared_experts ?? 1) * (config.moe_intermediate_size ?? 1_536),
-      normalizeWeights: "config",
+      normalizeWeights: { absent: true },
       numDenseLayers: (config) =>
         config.mlp_layer_types?.filter((type) => type === "dense").length ??
         config.first_k_dense_replace ??

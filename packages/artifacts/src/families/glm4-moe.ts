@@ -33,7 +33,7 @@ export const glm4MoeFamily: ModelFamily = {
       intermediateSize: 1_408,
       sharedIntermediateSize: 1_408,
       sharedSize: (config) => (config.n_shared_experts ?? 1) * (config.moe_intermediate_size ?? 1_408),
-      normalizeWeights: "config",
+      normalizeWeights: { absent: true },
       numDenseLayers: (config) => config.first_k_dense_replace ?? 1,
       routing: (config) => ({
         ...routing,

@@ -12,7 +12,7 @@ const expertNames: ExpertNames = {
     up: `mlp.experts.${index}.up_proj`,
     down: `mlp.experts.${index}.down_proj`,
   }),
-  fused: { gateUp: "mlp.experts.gate_up_proj", down: "mlp.experts.down_proj", isTransposed: true },
+  fused: { gateUp: "mlp.experts.gate_up_proj", down: "mlp.experts.down_proj", transposed: "in_turn" },
   biases: { gateUp: "mlp.experts.gate_up_proj_bias", down: "mlp.experts.down_proj_bias" },
 };
 

@@ -28,7 +28,7 @@ export const lfm2MoeFamily: ModelFamily = {
       count: 32,
       perToken: 4,
       intermediateSize: 1_792,
-      normalizeWeights: "config",
+      normalizeWeights: { absent: true },
       routing: (config) => ({
         scoring: "sigmoid",
         hasSelectionBias: config.use_expert_bias ?? true,

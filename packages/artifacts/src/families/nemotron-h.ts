@@ -73,7 +73,7 @@ export const nemotronHFamily: ModelFamily = {
       intermediateSize: 7_688,
       sharedIntermediateSize: 7_688,
       sharedSize: (config) => config.moe_shared_expert_intermediate_size ?? 7_688,
-      normalizeWeights: "config",
+      normalizeWeights: { absent: true },
       isAbsent: (config) => !(blocksOf(config)?.includes("experts") ?? false),
       routing: (config) => ({
         ...routing,

@@ -18,7 +18,7 @@ export const olmoeFamily: ModelFamily = {
     maxPositionEmbeddings: 4_096,
     eosTokenId: 50_279,
     rmsNormEps: 1e-5,
-    experts: { count: 64, perToken: 8, normalizeWeights: "config" },
+    experts: { count: 64, perToken: 8, normalizeWeights: { absent: false } },
   },
   biases: { qkv: "config", output: "config", mlp: false },
   settings: (path, { clip_qkv: clip }) =>

@@ -22,7 +22,7 @@ export const qwen2MoeFamily: ModelFamily = {
       perToken: 4,
       intermediateSize: 1_408,
       sharedIntermediateSize: 5_632,
-      normalizeWeights: "config",
+      normalizeWeights: { absent: false },
     },
   },
   biases: { qkv: true, output: false, mlp: false },

@@ -17,7 +17,7 @@ export const qwen3MoeFamily: ModelFamily = {
     intermediateSize: 6_144,
     vocabSize: 151_936,
     maxPositionEmbeddings: 32_768,
-    experts: { count: 128, perToken: 8, intermediateSize: 768, normalizeWeights: "config" },
+    experts: { count: 128, perToken: 8, intermediateSize: 768, normalizeWeights: { absent: false } },
   },
   biases: { qkv: "config", output: "config", mlp: false },
   // Unlike Qwen3, whatever max_window_layers is (modeling_qwen3_moe.py).

@@ -33,7 +33,7 @@ export const qwen3NextFamily: ModelFamily = {
       perToken: 10,
       intermediateSize: 512,
       sharedIntermediateSize: 512,
-      normalizeWeights: "config",
+      normalizeWeights: { absent: true },
     },
   },
   settings: (path, config) => ({

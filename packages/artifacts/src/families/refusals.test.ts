@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { readConfigJson } from "../config/config-json.js";
+import type { ModelConfig } from "../program/model-config.js";
 
 const small = {
   hidden_size: 64,
@@ -55,6 +56,13 @@ const refused: readonly (readonly [modelType: string, config: object, message: R
   ["ernie4_5_moe", { moe_layer_end_index: 2 }, /has no experts behind layer 2/],
   ["qwen3_next", { linear_num_value_heads: 3, linear_num_key_heads: 2 }, /3 value heads over 2 key heads/],
   ["qwen3_5_moe_text", { num_experts: 0 }, /has num_experts 0/],
+  ["llama4_text", { layer_types: windows(1, 1, 1, 0) }, /a layer of type "sliding_attention"/],
+  ["llama4_text", { attention_chunk_size: null }, /but no attention_chunk_size/],
+  ["llama4_text", { attention_chunk_size: 0.5 }, /sliding window 0.5/],
+  ["llama4_text", { floor_scale: 0 }, /has floor_scale 0; a positive number/],
+  ["llama4_text", { interleave_moe_layer_step: 0 }, /has interleave_moe_layer_step 0/],
+  ["llama4_text", { num_experts_per_tok: 17 }, /has num_experts_per_tok 17, but num_experts is 16/],
+  ["llama4_text", { no_rope_layers: [1, 0] }, /says of 2 layers whether they rotate, but has 4/],
   ["gemma4_text", { use_bidirectional_attention: "all" }, /attends in both directions/],
   ["gemma4_text", { sliding_window: null }, /has no sliding_window/],
   ["gemma4_text", { layer_types: windows(0, 1, 1, 0) }, /a sliding window in its last layer/],
@@ -134,4 +142,54 @@ test("a dense Granite 4 has an MLP of the shared size, and no experts", () => {
   };
   const { experts: none, intermediateSize } = readConfigJson("config.json", json, "bf16");
   assert.deepEqual([none, intermediateSize], [undefined, 80]);
+});
+
+test("Llama 4's layers are read as published, and without experts", () => {
+  const read = (config: object): ModelConfig =>
+    readConfigJson("config.json", { ...small, model_type: "llama4_text", ...config }, "bf16");
+  const scout = read({ no_rope_layers: [], moe_layers: [1, 3], interleave_moe_layer_step: 1 });
+  assert.deepEqual(scout.layersWithoutRope, [false, false, false, true]);
+  assert.deepEqual(scout.slidingWindows, [8192, 8192, 8192, undefined]);
+  assert.deepEqual(scout.experts?.denseLayers, [true, false, true, false]);
+  assert.deepEqual([scout.intermediateSize, scout.experts?.intermediateSize], [16_384, 96]);
+  assert.deepEqual(scout.queryGrowth, { beta: 0.1, every: 8192, offset: 1, isWithoutRope: true });
+  assert.equal(read({ attn_temperature_tuning: 0 }).queryGrowth, undefined);
+  const all = { layer_types: Array.from({ length: 4 }, () => "full_attention") };
+  const dense = read({ ...all, attention_chunk_size: null, moe_layers: [], interleave_moe_layer_step: 0 });
+  assert.equal(dense.experts, undefined);
+  assert.deepEqual(
+    dense.slidingWindows,
+    Array.from({ length: 4 }, () => undefined),
+  );
+});
+
+/** As transformers' config classes have it. */
+const normalised = {
+  deepseek_v3: true,
+  glm4_moe: true,
+  glm4_moe_lite: true,
+  lfm2_moe: true,
+  nemotron_h: true,
+  qwen3_next: true,
+  olmoe: false,
+  qwen2_moe: false,
+  qwen3_moe: false,
+} as const;
+
+test("whether experts' weights add up to 1 where norm_topk_prob is absent, null or given", () => {
+  const own: Readonly<Record<string, object>> = {
+    nemotron_h: experts,
+    lfm2_moe: { full_attn_idxs: [1] },
+  };
+  for (const [modelType, absent] of Object.entries(normalised)) {
+    const read = (config: object): boolean | undefined => {
+      const json = { ...small, num_experts_per_tok: 2, ...own[modelType], model_type: modelType, ...config };
+      return readConfigJson("config.json", json, "bf16").experts?.normalizeWeights;
+    };
+    assert.equal(read({}), absent, modelType);
+    assert.deepEqual(
+      [null, true, false].map((given) => read({ norm_topk_prob: given })),
+      [false, true, false],
+    );
+  }
 });

@@ -13,6 +13,8 @@ const pattern = { sliding_window_pattern: 3 };
  */
 const expected: readonly (readonly [modelType: string, config: object, layers: string])[] = [
   ["llama", used, "ffffffff"],
+  ["llama4_text", { attention_chunk_size: 16 }, "sssfsssf"],
+  ["llama4_text", { attention_chunk_size: 16, no_rope_layers: [0, 1, 1, 1, 1, 0, 1, 1, 1] }, "fssssfss"],
   ["granite", used, "ffffffff"],
   ["granitemoe", used, "ffffffff"],
   ["olmo2", used, "ffffffff"],

@@ -149,6 +149,31 @@ describe("GGUF's architectures", () => {
     assert.deepEqual(configOf("smollm3-q8_0").layersWithoutRope, [false, false, false, true]);
   });
 
+  it("Llama 4: what no key says is as llama.cpp has it", () => {
+    const config = configOf("llama4-f16");
+    assert.deepEqual(config.slidingWindows, [8192, 8192, 8192, undefined]);
+    assert.deepEqual(config.layersWithoutRope, [false, false, false, true]);
+    assert.deepEqual(config.experts?.denseLayers, [true, false, true, false]);
+    assert.equal(config.experts.sharedIntermediateSize, 32);
+    assert.deepEqual([config.hasQueryKeyNorm, config.queryGrowth?.every], [true, 8192]);
+    const keys = {
+      "attention.layer_norm_rms_epsilon": { type: "f32", value: 1e-5 },
+      "attention.sliding_window": { type: "u32", value: 0 },
+      expert_count: { type: "u32", value: 128 },
+      expert_used_count: { type: "u32", value: 1 },
+      expert_feed_forward_length: { type: "u32", value: 16 },
+      interleave_moe_layer_step: { type: "u32", value: 0 },
+    } as const;
+    const named = Object.fromEntries(Object.entries(keys).map(([key, value]) => [`llama4.${key}`, value]));
+    const all = open(headerOnly("llama4", named)).config;
+    assert.ok(all.slidingWindows.every((window) => window === undefined));
+    assert.deepEqual(
+      [all.layersWithoutRope, all.queryGrowth, all.hasQueryKeyNorm],
+      [undefined, undefined, false],
+    );
+    assert.ok(all.experts?.denseLayers.every((isDense) => isDense));
+  });
+
   it("mixtures of experts, one tensor of each expert", () => {
     const shared = configOf("qwen2moe-f16").experts;
     assert.equal(shared?.sharedIntermediateSize, 48);

@@ -2,7 +2,7 @@ import type { BufferRef } from "@octavo/kernels";
 import { sightOf } from "./encoder-layers.js";
 import { type BlockNorms, type DecoderBuffers, type DecoderNames, headsOfLayer } from "./layer-shape.js";
 import type { ProgramBuilder } from "./program-builder.js";
-import { ropeSpec } from "./rope.js";
+import { ropeSpec, unrotated } from "./rope.js";
 
 export interface AttentionOptions {
   /** Which projections have a bias; default as configured. */
@@ -10,6 +10,8 @@ export interface AttentionOptions {
   readonly outputBias?: boolean | undefined;
   /** RMS norm of q and k before rotation: of each head (Qwen3) or of all heads together (OLMo 2). */
   readonly queryKeyNorm?: "head" | "whole" | undefined;
+  /** RMS norm of each head's q and k after rotation, without weights, in layers that rotate (Llama 4). */
+  readonly rotatedNorm?: boolean | undefined;
   /** RMS norm of each head's v, without weights (Gemma 4). */
   readonly valueNorm?: boolean | undefined;
   /** q, k and v are one tensor, `qkv_proj` (Phi-3). */
@@ -71,18 +73,16 @@ export function attention(
     builder.add({ op: "clamp", on: buffers.qkv, limit: config.attentionClip });
   const slidingWindow = config.slidingWindows[layer];
   const rope = slidingWindow === undefined ? config.rope : (config.localRope ?? config.rope);
-  if (config.layersWithoutRope?.[layer] !== true) {
-    const spec = ropeSpec(rope, config.maxPositionEmbeddings);
-    const { queryGrowth: growth } = config;
-    if (growth === undefined) {
-      // q and k are neighbours, so one pass rotates the heads of both.
-      const on = { buffer, column: 0, width: isOwn ? qWidth + kvWidth : qWidth };
-      builder.add({ op: "rope", on, headDim, rope: spec });
-    } else {
-      builder.add({ op: "rope", on: q, headDim, rope: { ...spec, growth } });
-      builder.add({ op: "rope", on: k, headDim, rope: spec });
-    }
-  }
+  const rotates = config.layersWithoutRope?.[layer] !== true;
+  const { queryGrowth: growth } = config;
+  const spec = rotates ? ropeSpec(rope, config.maxPositionEmbeddings) : unrotated(headDim);
+  // q and k are neighbours, so one pass takes the heads of both.
+  const both = { buffer, column: 0, width: isOwn ? qWidth + kvWidth : qWidth };
+  if (growth !== undefined && (growth.isWithoutRope ?? false) === !rotates) {
+    builder.add({ op: "rope", on: q, headDim, rope: { ...spec, growth } });
+    if (rotates && isOwn) builder.add({ op: "rope", on: k, headDim, rope: spec });
+  } else if (rotates) builder.add({ op: "rope", on: both, headDim, rope: spec });
+  if (rotates && options.rotatedNorm === true) builder.plainNorm(both, both, headDim);
   builder.add({
     op: "attention",
     q,
@@ -94,7 +94,8 @@ export function attention(
     headDim,
     scale: config.attentionScale ?? 1 / Math.sqrt(headDim),
     ...(config.attentionSoftCap !== undefined && { softCap: config.attentionSoftCap }),
-    ...(slidingWindow !== undefined && { slidingWindow }),
+    ...(slidingWindow !== undefined &&
+      (config.windowsAreChunks === true ? { chunk: slidingWindow } : { slidingWindow })),
     ...(config.encoder !== undefined && sightOf(config.maxPositionEmbeddings, slidingWindow)),
     ...(options.sinks === true && { sinks: builder.vector(`${name}.sinks`, numHeads) }),
   });

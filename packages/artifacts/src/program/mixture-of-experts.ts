@@ -3,13 +3,7 @@ import { OctavoError } from "@octavo/protocol/errors";
 import type { ExpertsConfig } from "./model-config.js";
 import type { PlannedExpert } from "./model-plan.js";
 import type { ProgramBuilder } from "./program-builder.js";
-
-interface FusedExpertNames {
-  readonly gateUp: string;
-  readonly down: string;
-  /** Floats lie as `[experts, inputs, outputs]`, gate's and up's outputs in turn. */
-  readonly isTransposed?: boolean;
-}
+import type { FusedExpertNames } from "./transposed-experts.js";
 
 /** Names within the layer. */
 export interface ExpertNames {
@@ -121,6 +115,7 @@ export function mixtureOfExperts(
     ...(experts.scoring !== undefined && { scoring: experts.scoring }),
     ...(experts.groups !== undefined && { groups: experts.groups }),
     ...(experts.weightScale !== undefined && { weightScale: experts.weightScale }),
+    ...(experts.weighsInput === true && { weighsInput: true }),
     ...(experts.hasSelectionBias === true &&
       names.selectionBias !== undefined && {
         selectionBias: builder.flatVector(at(names.selectionBias), count),

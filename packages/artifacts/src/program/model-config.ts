@@ -1,4 +1,4 @@
-import type { PlainActivation } from "@octavo/kernels";
+import type { PlainActivation, RopeSpec } from "@octavo/kernels";
 
 /** A checkpoint's architecture in one vocabulary, whichever format it came in. Sizes count elements. */
 export interface ModelConfig {
@@ -35,10 +35,12 @@ export interface ModelConfig {
   readonly rope: RopeConfig;
   /** Window per layer; undefined for full attention. */
   readonly slidingWindows: readonly (number | undefined)[];
+  /** Windows are chunks: a token sees itself and those before it from the last multiple of the window's size on. */
+  readonly windowsAreChunks?: true;
   /** Norms before blocks and of the last hidden state: of the root mean square when absent, or layer norms (`rmsNormEps` all the same). */
   readonly normKind?: "layer";
-  /** Queries grow with their position, see `RopeSpec.growth`. */
-  readonly queryGrowth?: { readonly beta: number; readonly every: number };
+  /** Queries grow with their position, see `RopeSpec.growth`: those that rotate, or those of `layersWithoutRope`. */
+  readonly queryGrowth?: NonNullable<RopeSpec["growth"]> & { readonly isWithoutRope?: true };
   /** Gemma's norms multiply by 1 + weight. */
   readonly normWeightOffset?: number;
   /** Multiply token embeddings, block outputs before they join the residual stream, and logits; 1 when absent. */
@@ -162,6 +164,8 @@ export interface ExpertsConfig {
   readonly groups?: { readonly count: number; readonly chosen: number; readonly by: "best" | "two_best" };
   /** Multiplies the weights. */
   readonly weightScale?: number;
+  /** An expert's weight multiplies what it reads, not what it gives. */
+  readonly weighsInput?: true;
 }
 
 export type RecurrenceConfig = GatedDeltaConfig | ShortConvolutionConfig | StateSpaceConfig;

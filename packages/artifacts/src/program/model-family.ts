@@ -23,6 +23,8 @@ export interface ModelFamily {
   readonly biases: Readonly<Record<"qkv" | "output" | "mlp", boolean | "config">>;
   /** Whether a layer has a sliding window where `layer_types` is absent; absent for families without windows. */
   readonly hasWindow?: (layer: number, config: ConfigJson) => boolean;
+  /** What `layer_types` calls such a layer. Absent: `sliding_attention`. */
+  readonly windowType?: string;
   /** Tokens of such a window, its own included, where that is not just what config.json says as `sliding_window`. */
   readonly windowSize?: (config: ConfigJson, given: number | undefined) => number | undefined;
   /** Decoders only: whether some of its models attend in both directions, as `use_bidirectional_attention` says. */
@@ -49,7 +51,10 @@ interface EncoderFamily {
   readonly classifierPooling: (config: ConfigJson) => Pooling;
 }
 
-export type ExpertRouting = Pick<ExpertsConfig, "scoring" | "hasSelectionBias" | "groups" | "weightScale">;
+export type ExpertRouting = Pick<
+  ExpertsConfig,
+  "scoring" | "hasSelectionBias" | "groups" | "weightScale" | "weighsInput"
+>;
 
 /** What transformers' config class (configuration_*.py) assumes for a field that config.json leaves out. */
 export interface ConfigDefaults {
@@ -84,8 +89,8 @@ export interface ConfigDefaults {
     readonly intermediateSize?: number;
     /** Absent: no expert is shared. */
     readonly sharedIntermediateSize?: number;
-    /** Whether a token's weights add up to 1; `config` where `norm_topk_prob` decides. */
-    readonly normalizeWeights: boolean | "config";
+    /** Whether a token's weights add up to 1; where `norm_topk_prob` decides, what holds in its absence. */
+    readonly normalizeWeights: boolean | { readonly absent: boolean };
     /** Only for families that also have dense models: whether this one has no experts. */
     readonly isAbsent?: (config: ConfigJson) => boolean;
     /** Width of the shared expert, if the configuration does not give it directly. */

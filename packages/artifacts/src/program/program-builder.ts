@@ -5,7 +5,7 @@ import { tensorSlices } from "../checkpoint/tensor-slices.js";
 import { closestNames, isFloatType } from "../checkpoint/tensor-storage.js";
 import type { ModelConfig } from "./model-config.js";
 import { type RowRuns, rowsByRun } from "./row-runs.js";
-import { transposedExperts } from "./transposed-experts.js";
+import { type FusedExpertNames, transposedExperts } from "./transposed-experts.js";
 import type {
   AdaptableModule,
   MatrixPlan,
@@ -222,14 +222,14 @@ export class ProgramBuilder {
    * outputs in turn as well.
    */
   fusedExperts(
-    names: { readonly gateUp: string; readonly down: string; readonly isTransposed?: boolean },
+    names: FusedExpertNames,
     count: number,
     inner: number,
     biases?: { readonly gateUp: string; readonly down: string },
   ): PlannedExpert[] {
-    const [{ hiddenSize }, { isTransposed = false }] = [this.config, names];
-    const gates = this.#slices(names.gateUp, count, 2 * inner, hiddenSize, isTransposed && "interleaved");
-    const downs = this.#slices(names.down, count, hiddenSize, inner, isTransposed && "whole");
+    const [{ hiddenSize }, { transposed }] = [this.config, names];
+    const gates = this.#slices(names.gateUp, count, 2 * inner, hiddenSize, transposed);
+    const downs = this.#slices(names.down, count, hiddenSize, inner, transposed && "gate_first");
     const gateBiases = biases && this.#vectorSlices(biases.gateUp, count, 2 * inner);
     const downBiases = biases && this.#vectorSlices(biases.down, count, hiddenSize);
     return gates.flatMap((gate, index) => {
@@ -263,11 +263,11 @@ export class ProgramBuilder {
     count: number,
     rows: number,
     cols: number,
-    transposed: false | "interleaved" | "whole",
+    transposed: FusedExpertNames["transposed"],
   ): MatrixPlan[] {
-    const isTransposed = transposed !== false && this.#tensors?.get(name)?.recipe === undefined;
+    const isTransposed = transposed !== undefined && this.#tensors?.get(name)?.recipe === undefined;
     const whole = isTransposed
-      ? transposedExperts(this.#tensor(name, [count, cols, rows]), transposed === "interleaved")
+      ? transposedExperts(this.#tensor(name, [count, cols, rows]), transposed === "in_turn")
       : this.#tensor(name, [count, rows, cols]);
     if (whole.recipe !== undefined && whole.recipe.slices === undefined) {
       throw new OctavoError(

@@ -8,6 +8,7 @@ import { gptOssFamily } from "../families/gpt-oss.js";
 import { graniteFamily } from "../families/granite.js";
 import { graniteMoeFamily } from "../families/granite-moe.js";
 import { llamaFamily } from "../families/llama.js";
+import { llama4Family } from "../families/llama4.js";
 import { mistralFamily } from "../families/mistral.js";
 import { mixtralFamily } from "../families/mixtral.js";
 import { olmo2Family } from "../families/olmo2.js";
@@ -51,6 +52,7 @@ import { ProgramBuilder } from "./program-builder.js";
 /** Every family; a new one is a file in `families/` and a line here. */
 export const modelFamilies: readonly ModelFamily[] = [
   llamaFamily,
+  llama4Family,
   graniteFamily,
   smolLm3Family,
   mistralFamily,

@@ -19,6 +19,11 @@ export function ropeSpec(rope: RopeConfig, maxPositions: number): RopeSpec {
   };
 }
 
+/** A rotation by nothing, for queries that grow without one. */
+export function unrotated(headDim: number): RopeSpec {
+  return { inverseFrequencies: new Float32Array(headDim / 2), attentionFactor: 1, layout: "neox" };
+}
+
 function attentionFactor(scaling: RopeScaling): number {
   if (scaling.kind === "yarn") return yarnAttentionFactor(scaling);
   return scaling.kind === "longrope" ? scaling.attentionFactor : 1;
@@ -67,7 +72,7 @@ function llama3Frequency(frequency: number, scaling: Extract<RopeScaling, { kind
   const { factor, lowFrequencyFactor: low, highFrequencyFactor: high } = scaling;
   const turns = (scaling.originalMaxPositions * frequency) / (2 * Math.PI);
   if (turns < low) return frequency / factor;
-  if (turns > high) return frequency;
+  if (turns >= high) return frequency;
   const kept = (turns - low) / (high - low);
   return ((1 - kept) * frequency) / factor + kept * frequency;
 }

@@ -1,6 +1,14 @@
 import type { MatrixRecipe, TensorInfo } from "../checkpoint/checkpoint.js";
 import { readTensor } from "../checkpoint/read-tensor.js";
 
+/** Names of the tensors that hold all experts' matrices. */
+export interface FusedExpertNames {
+  readonly gateUp: string;
+  readonly down: string;
+  /** Floats lie as `[experts, inputs, outputs]`, gate's and up's outputs in turn, or gate's before up's. */
+  readonly transposed?: "in_turn" | "gate_first";
+}
+
 /**
  * Floats that lie as `[experts, cols, rows]`, read as `[experts, rows, cols]`. Where rows of gate and up stand in turn, those of gate come
  * before those of up.

@@ -72,6 +72,11 @@ scheduleProperties(
   () => openNativeModel(fixtureCheckpoint("gemma4-small"), "int8"),
   options,
 );
+scheduleProperties(
+  "chunks, layers without rotation, experts whose inputs are weighed",
+  () => openNativeModel(fixtureCheckpoint("llama4"), "f16"),
+  options,
+);
 scheduleProperties("GGUF q4_k", () => openNativeModel(fixtureGguf("llama-q4_k"), "bf16"), options);
 
 const adapters = ["llama3-all", "llama3-rslora", "llama3-upper"].map(fixtureAdapter);

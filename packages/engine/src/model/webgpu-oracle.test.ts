@@ -14,8 +14,11 @@ const gpu = await openTestGpu();
 /** One of each kind of op; all models before a release (`npm run test:all -- --full`), and where the machine's own adapter is tested. */
 const few = ["llama3", "gemma2", "gpt-oss", "qwen3-5"];
 const { OCTAVO_TEST_GPU: ownAdapter, OCTAVO_TEST_FULL: isFull } = process.env;
+/** Latent attention, and attention within chunks. */
+const onCpuAlone = /^(?:deepseek-v[23]|glm4-moe-lite|llama4.*)$/;
 const fixtures = readModelFixtures().filter(
-  ({ name }) => ownAdapter !== undefined || isFull !== undefined || few.includes(name),
+  ({ name }) =>
+    !onCpuAlone.test(name) && (ownAdapter !== undefined || isFull !== undefined || few.includes(name)),
 );
 
 /** Relative to the largest logit of a row. Weights keep their codes and are multiplied in f32, but those of MXFP4 become f16. */

@@ -65,7 +65,6 @@ export class Lowering {
       case "rope":
         return [this.#rope(op)];
       case "attention":
-        if (op.valueDim !== undefined) throw noLatentAttention();
         return planAttention(op, arena, {
           dtype: cache.spec.dtype,
           blockSize: cache.spec.blockSize,
@@ -108,7 +107,6 @@ export class Lowering {
       case "state_space":
         return planRecurrence(op, { gpu, arena, cache, vector });
       case "head_linear":
-        throw noLatentAttention();
       case "exchange":
       case "receive":
       case "send":
@@ -294,9 +292,22 @@ function layerOf(layers: readonly GPUBuffer[], index: number): GPUBuffer {
   return layer;
 }
 
-export function noLatentAttention(): OctavoError {
-  return new OctavoError(
-    "artifact_unsupported",
-    "The model has latent attention, which runs on the CPU alone.",
-  );
+/** @throws OctavoError `artifact_unsupported` for what runs on the CPU alone */
+export function checkSupported(ops: readonly Op[]): void {
+  for (const op of ops) {
+    const part = partOnCpuAlone(op);
+    if (part !== undefined)
+      throw new OctavoError(
+        "artifact_unsupported",
+        `The model has ${part}, which the GPU backend does not run; the CPU's does.`,
+      );
+  }
+}
+
+function partOnCpuAlone(op: Op): string | undefined {
+  if (op.op === "head_linear" || (op.op === "attention" && op.valueDim !== undefined))
+    return "latent attention";
+  if (op.op === "attention" && op.chunk !== undefined) return "attention within chunks";
+  if (op.op === "experts" && op.weighsInput === true) return "experts whose inputs are weighed";
+  return undefined;
 }

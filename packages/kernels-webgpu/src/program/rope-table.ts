@@ -46,7 +46,9 @@ export class RopeTable {
   #compute(position: number, out: Float32Array, at: number): void {
     const { inverseFrequencies, attentionFactor, growth } = this.#spec;
     const grown =
-      growth === undefined ? 1 : 1 + growth.beta * Math.log(1 + Math.floor(position / growth.every));
+      growth === undefined
+        ? 1
+        : 1 + growth.beta * Math.log(1 + Math.floor((position + (growth.offset ?? 0)) / growth.every));
     const factor = attentionFactor * grown;
     for (let pair = 0; pair < this.pairs; pair++) {
       const angle = Math.fround(position * (inverseFrequencies[pair] ?? 0));

@@ -90,6 +90,7 @@ public:
             AttentionSpec spec{integer(op, "numHeads"), integer(op, "numKvHeads"),        integer(op, "headDim"),
                                real(op, "scale"),       real_or(op, "softCap", 0.0f), integer_or(op, "slidingWindow", 0)};
             spec.value_dim = integer_or(op, "valueDim", 0);
+            spec.chunk = integer_or(op, "chunk", 0);
             return AttentionOp{span(op, "q"),
                                span(op, "k"),
                                span(op, "v"),
@@ -147,7 +148,8 @@ private:
             rule.groups_by_two = text(groups, "by") == "two_best";
         }
         ExpertsOp read{span(op, "in"), span(op, "scores"), span(op, "out"), {}, rule, unwrap_or_null<const Vector>(op.Get("selectionBias")),
-                       unwrap_or_null<const Vector>(op.Get("expertScales")), activation(op), !op.Get("isGated").IsUndefined(), !op.Get("isSplit").IsUndefined()};
+                       unwrap_or_null<const Vector>(op.Get("expertScales")), activation(op), !op.Get("isGated").IsUndefined(), !op.Get("isSplit").IsUndefined(),
+                       !op.Get("weighsInput").IsUndefined()};
         const Napi::Array list = op.Get("experts").As<Napi::Array>();
         for (uint32_t i = 0; i < list.Length(); i++) {
             const Napi::Object expert = list.Get(i).As<Napi::Object>();
@@ -211,6 +213,7 @@ private:
             const Napi::Object growth = rope.Get("growth").As<Napi::Object>();
             spec.growth_beta = real(growth, "beta");
             spec.growth_every = integer(growth, "every");
+            spec.growth_offset = integer_or(growth, "offset", 0);
         }
         const auto known = std::find(ropes_.begin(), ropes_.end(), spec);
         if (known != ropes_.end()) return static_cast<int32_t>(known - ropes_.begin());

@@ -51,6 +51,7 @@ struct AttentionContext {
     float soft_cap;  // 0 means none
     int64_t window;  // 0 means the whole context
     int64_t look_ahead;  // positions after its own that a row sees
+    int64_t chunk;  // a row sees from the last multiple of it on; 0 means none
     bool is_latent;  // keys are values; `k` is `v`
 };
 

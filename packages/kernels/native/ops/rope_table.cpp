@@ -17,7 +17,7 @@ void RopeTable::fill(const int32_t* positions, int64_t num_tokens, ThreadPool& p
         for (int64_t t = begin; t < end; t++) {
             float factor = spec_.attention_factor;
             if (spec_.growth_beta != 0.0f) {
-                const auto times = static_cast<float>(positions[t] / spec_.growth_every);
+                const auto times = static_cast<float>((positions[t] + spec_.growth_offset) / spec_.growth_every);
                 factor *= 1.0f + spec_.growth_beta * std::log(1.0f + times);
             }
             for (int64_t i = 0; i < pairs(); i++) {

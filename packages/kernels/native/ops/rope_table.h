@@ -11,13 +11,14 @@ struct RopeSpec {
     std::vector<float> inverse_frequencies;
     float attention_factor;
     RopeLayout layout;
-    /// Multiplies further by 1 + growth_beta * ln(1 + floor(position / growth_every)); 0 means by 1.
+    /// Multiplies further by 1 + growth_beta * ln(1 + floor((position + growth_offset) / growth_every)); 0 means by 1.
     float growth_beta = 0.0f;
     int64_t growth_every = 0;
+    int64_t growth_offset = 0;
 
     bool operator==(const RopeSpec& other) const {
-        return layout == other.layout && growth_beta == other.growth_beta && growth_every == other.growth_every && attention_factor == other.attention_factor &&
-               inverse_frequencies == other.inverse_frequencies;
+        return layout == other.layout && growth_beta == other.growth_beta && growth_every == other.growth_every &&
+               growth_offset == other.growth_offset && attention_factor == other.attention_factor && inverse_frequencies == other.inverse_frequencies;
     }
 };
 

@@ -22,6 +22,7 @@ public:
     int64_t count(int64_t expert) const { return first(expert + 1) - first(expert); }
     int64_t row_of(int64_t choice) const { return rows_[static_cast<size_t>(choice)]; }
 
+    int64_t per_row() const { return top_k_; }
     /// The row's k-th choice, in ascending order of expert, and its weight.
     int64_t choice(int64_t row, int64_t k) const { return choices_[static_cast<size_t>(row * top_k_ + k)]; }
     float weight(int64_t row, int64_t k) const { return weights_[static_cast<size_t>(row * top_k_ + k)]; }

@@ -16,6 +16,7 @@ constexpr int kEncoded = 0;
 constexpr int kGateUp = 1;
 constexpr int kActivated = 2;
 constexpr int kOutputs = 3;
+constexpr int kWeighed = 4;
 
 /// Activations that exist at a time; a longer prompt takes several passes over the experts.
 constexpr int64_t kActivationBytes = int64_t{128} << 20;
@@ -67,7 +68,10 @@ void ExpertRunner::run(const ExpertsOp& op, Rows in, Rows scores, Rows out, int6
                         op.selection_bias ? op.selection_bias->data() : nullptr,
                         op.expert_scales ? op.expert_scales->data() : nullptr, pool_);
         float* activated = floats(kActivated, inner);
-        const auto input = [&](int64_t choice) -> const float* { return in.row(first + routing_.row_of(choice)); };
+        const float* weighed = op.weighs_input ? weigh({in.row(first), in.stride}, floats(kWeighed, op.in.width), op.in.width, count) : nullptr;
+        const auto input = [&](int64_t choice) -> const float* {
+            return weighed != nullptr ? weighed + choice * op.in.width : in.row(first + routing_.row_of(choice));
+        };
         if (gated || op.is_plain) {
             for (size_t i = 0; i < op.experts.size(); ++i) {
                 add_product(i, *op.experts[i].gate, op.experts[i].gate_bias.get(), activated + part.first, inner);
@@ -97,6 +101,18 @@ void ExpertRunner::run(const ExpertsOp& op, Rows in, Rows scores, Rows out, int6
         multiply([&](int64_t choice) -> const float* { return activated + choice * inner; }, op.out.width, nullptr);
         combine(op, outputs, {out.row(first), out.stride}, count);
     }
+}
+
+const float* ExpertRunner::weigh(Rows in, float* weighed, int64_t width, int64_t num_rows) {
+    for_rows(pool_, num_rows, routing_.per_row() * width / 4, [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+            for (int64_t k = 0; k < routing_.per_row(); ++k) {
+                float* to = weighed + routing_.choice(row, k) * width;
+                for (int64_t i = 0; i < width; ++i) to[i] = routing_.weight(row, k) * in.row(row)[i];
+            }
+        }
+    });
+    return weighed;
 }
 
 void ExpertRunner::activate_plain(const ExpertsOp& op, float* activated, int64_t width, int64_t num_choices) {
@@ -187,7 +203,8 @@ void ExpertRunner::combine(const ExpertsOp& op, const float* outputs, Rows out, 
             float* sum = out.row(row);
             std::memset(sum, 0, static_cast<size_t>(width) * sizeof(float));
             for (int64_t k = 0; k < op.rule.top_k; ++k) {
-                op_kernels().add_scaled(outputs + routing_.choice(row, k) * width, routing_.weight(row, k), sum, width);
+                const float weight = op.weighs_input ? 1.0f : routing_.weight(row, k);
+                op_kernels().add_scaled(outputs + routing_.choice(row, k) * width, weight, sum, width);
             }
         }
     });

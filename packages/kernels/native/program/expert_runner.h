@@ -50,6 +50,8 @@ private:
     void multiply(const RowOf& row_of, int64_t ldy, const GateFunction* gate);
     void encode(const RowOf& row_of, uint8_t* encoded, int64_t num_rows);
     int64_t cut_into_shares();
+    /// The rows that choices read, each times its choice's weight.
+    const float* weigh(Rows in, float* weighed, int64_t width, int64_t num_rows);
     /// The activation of experts that gate nothing, on `width` columns of the inner ones.
     void activate_plain(const ExpertsOp& op, float* activated, int64_t width, int64_t num_choices);
     void combine(const ExpertsOp& op, const float* outputs, Rows out, int64_t num_rows);

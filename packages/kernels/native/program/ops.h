@@ -155,6 +155,8 @@ struct ExpertsOp {
     bool is_plain;
     /// Gate and up give this rank's part of the inner columns, down its part of `out`.
     bool is_split = false;
+    /// An expert's weight multiplies what it reads, not what it gives.
+    bool weighs_input = false;
 
     auto reads() const { return std::array{in, scores}; }
     auto writes() const { return std::array{out}; }

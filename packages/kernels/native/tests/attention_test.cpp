@@ -142,7 +142,8 @@ std::vector<double> reference(const Case& c, Sequence sequence) {
     const int64_t kv_width = spec.num_kv_heads * dim;
     std::vector<double> out(sequence.q.size());
     for (int64_t position = 0; position < c.length; ++position) {
-        const int64_t first = spec.window > 0 ? std::max<int64_t>(0, position - spec.window + 1) : 0;
+        const int64_t in_window = spec.window > 0 ? std::max<int64_t>(0, position - spec.window + 1) : 0;
+        const int64_t first = spec.chunk > 0 ? position - position % spec.chunk : in_window;
         for (int64_t head = 0; head < spec.num_heads; ++head) {
             const int64_t row = (position * spec.num_heads + head) * dim;
             const float* q = sequence.q.data() + row;
@@ -278,6 +279,10 @@ int main() {
         {{10, 2, 80, 0.1f, 0.0f, 150}, KvDtype::f16, 16, 260}, {{14, 2, 64, 0.125f, 0.0f, 0}, KvDtype::bf16, 16, 200},
         {{16, 2, 32, 0.2f, 0.0f, 0}, KvDtype::f32, 16, 200},
     };
+    for (const int64_t chunk : {20, 64, 150}) {
+        cases.push_back({{4, 2, 16, 0.25f, 0.0f, 0}, chunk == 64 ? KvDtype::int8 : KvDtype::bf16, 16, 170});
+        cases.back().spec.chunk = chunk;
+    }
     if (quick()) {
         // Others are as long, with a tenth of the work.
         cases[6].length = 90;

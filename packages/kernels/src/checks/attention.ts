@@ -20,6 +20,11 @@ export function checkAttention(
   if (!Number.isInteger(layer) || layer < 0 || layer >= 2 ** 16) check.fail(`has layer ${layer}`);
   if (!Number.isFinite(op.scale)) check.fail(`has scale ${op.scale}`);
   if (op.slidingWindow !== undefined) check.positive("slidingWindow", op.slidingWindow);
+  if (op.chunk !== undefined) {
+    check.positive("chunk", op.chunk);
+    if (op.slidingWindow !== undefined || op.lookAhead !== undefined)
+      check.fail("has a chunk beside a window or tokens ahead");
+  }
   if (op.lookAhead !== undefined && !(Number.isSafeInteger(op.lookAhead) && op.lookAhead >= 0))
     check.fail(`looks ${op.lookAhead} tokens ahead`);
   if (op.softCap !== undefined && !(op.softCap > 0 && Number.isFinite(op.softCap)))

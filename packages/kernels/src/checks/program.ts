@@ -262,6 +262,8 @@ class ProgramChecker {
     const { growth } = op.rope;
     if (growth !== undefined) {
       this.#positive("growth.every", growth.every);
+      if (!(Number.isSafeInteger(growth.offset ?? 0) && (growth.offset ?? 0) >= 0))
+        this.#fail(`has the growth's offset ${growth.offset}`);
       if (!(growth.beta >= 0 && Number.isFinite(growth.beta))) this.#fail(`has the growth ${growth.beta}`);
     }
     if (op.rope.layout !== "neox" && op.rope.layout !== "interleaved") {

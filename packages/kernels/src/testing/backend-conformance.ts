@@ -9,6 +9,7 @@ import { expertsConformance } from "./conformance/experts.js";
 import { latentConformance } from "./conformance/latent.js";
 import { logprobsConformance } from "./conformance/logprobs.js";
 import { recurrentConformance } from "./conformance/recurrent.js";
+import { ropeConformance } from "./conformance/rope.js";
 import { rowOpsConformance } from "./conformance/row-ops.js";
 import { samplerStateConformance } from "./conformance/sampler-state.js";
 import { samplingConformance } from "./conformance/sampling.js";
@@ -20,21 +21,22 @@ export interface ConformanceOptions {
   readonly numDraws?: number;
   /** Fewer and shorter sequences and steps where schedules or penalties are compared, and a third of the shapes of attention. */
   readonly hasFewSteps?: boolean;
-  /** Absent for backends that refuse latent attention. */
-  readonly hasLatentAttention?: boolean;
+  /** Absent for backends that refuse latent attention, chunks and experts whose inputs are weighed. */
+  readonly hasAllOps?: boolean;
 }
 
 /** What every backend must do. `open` makes one with so many threads, if it has threads at all. */
 export function backendConformance(
   name: string,
   open: (numThreads: number) => Backend,
-  { numDraws, hasFewSteps, hasLatentAttention }: ConformanceOptions = {},
+  { numDraws, hasFewSteps, hasAllOps = false }: ConformanceOptions = {},
 ): void {
   describe(`${name} backend`, () => {
     rowOpsConformance(() => open(2));
-    expertsConformance(() => open(2));
-    attentionConformance(() => open(2), hasFewSteps);
-    if (hasLatentAttention === true) latentConformance(open);
+    ropeConformance(() => open(2));
+    expertsConformance(() => open(2), hasAllOps);
+    attentionConformance(() => open(2), hasFewSteps, hasAllOps);
+    if (hasAllOps) latentConformance(open);
     determinismConformance(open, hasFewSteps);
     recurrentConformance(open);
     adapterConformance(open);

@@ -52,8 +52,8 @@ export function roundE4m3(input: ArrayLike<number>, groupSize: number): number[]
 export function rope(input: ArrayLike<number>, headDim: number, position: number, spec: RopeSpec): number[] {
   const values = Array.from(input);
   const pairs = spec.inverseFrequencies.length;
-  const { beta, every } = spec.growth ?? { beta: 0, every: 1 };
-  const factor = spec.attentionFactor * (1 + beta * Math.log(1 + Math.floor(position / every)));
+  const { beta, every, offset = 0 } = spec.growth ?? { beta: 0, every: 1 };
+  const factor = spec.attentionFactor * (1 + beta * Math.log(1 + Math.floor((position + offset) / every)));
   for (let head = 0; head < values.length; head += headDim) {
     for (let pair = 0; pair < pairs; pair++) {
       const angle = Math.fround(position * (spec.inverseFrequencies[pair] ?? 0));
@@ -108,6 +108,7 @@ export interface AttentionShape {
   readonly valueDim?: number;
   readonly scale: number;
   readonly slidingWindow?: number;
+  readonly chunk?: number;
   readonly lookAhead?: number;
   readonly softCap?: number;
   /** One per head. */
@@ -124,7 +125,9 @@ export function attend(
   values: readonly ArrayLike<number>[],
 ): number[] {
   const { numHeads, numKvHeads, headDim, softCap } = shape;
-  const first = shape.slidingWindow === undefined ? 0 : Math.max(0, position - shape.slidingWindow + 1);
+  const { slidingWindow, chunk } = shape;
+  const inWindow = slidingWindow === undefined ? 0 : Math.max(0, position - slidingWindow + 1);
+  const first = chunk === undefined ? inWindow : position - (position % chunk);
   const last = Math.min(position + (shape.lookAhead ?? 0), keys.length - 1);
   const stored = (rows: readonly ArrayLike<number>[], column: number): number[][] =>
     rows.slice(0, last + 1).map((row) => roundToKv(dtype, Array.from(row).slice(column, column + headDim)));

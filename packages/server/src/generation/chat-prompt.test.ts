@@ -60,6 +60,27 @@ for (const [name, messages, text, list] of cases) {
   });
 }
 
+test("a system message in front stays a text where the template trims it as one, as Gemma 4's does", async () => {
+  const source = `{{ messages[0]['content'] | trim }}${asParts}`;
+  const [system, developer] = ["system", "developer"].map(
+    (role) => ({ role, content: " s " }) as ChatMessage,
+  );
+  const text = [{ type: "text", text: "u" }];
+  assert.deepEqual(await given(source, [system!, user]), [
+    ["system", " s "],
+    ["user", text],
+  ]);
+  const knowing = `${source}{{ 'developer' }}`;
+  assert.deepEqual(await given(knowing, [developer!, user]), [
+    ["developer", " s "],
+    ["user", text],
+  ]);
+  assert.deepEqual(await given(source, [user, { role: "system", content: [...parts] }]), [
+    ["user", text],
+    ["system", parts],
+  ]);
+});
+
 test("developer messages become one system message in front for templates that do not know them", async () => {
   const messages: ChatMessage[] = [
     { role: "system", content: "s" },

@@ -115,10 +115,13 @@ function templateInput(
   template: Pick<ChatTemplate, "source" | "contentFormat" | "variables">,
   options: ChatPromptOptions,
 ): TemplateInput {
-  const keepsParts =
-    options.chatTemplateContentFormat === "openai" ||
-    (options.chatTemplateContentFormat === "auto" && template.contentFormat === "parts");
-  const given = fields.messages.map((message, index) => templateMessage(message, index, keepsParts));
+  const { chatTemplateContentFormat: chosen } = options;
+  const format = chosen === "auto" ? template.contentFormat : chosen === "openai" ? "parts" : "string";
+  const isText = ({ role }: ChatMessage, index: number): boolean =>
+    format === "string" || (format === "text_then_parts" && index === 0 && role !== "user");
+  const given = fields.messages.map((message, index) =>
+    templateMessage(message, index, !isText(message, index)),
+  );
   const messages = /["']developer["']/.test(template.source) ? given : withoutDeveloper(given);
   const dropsTools = options.excludeToolsWhenToolChoiceNone && fields.tool_choice === "none";
   const variables = templateVariables(fields, template.variables);

@@ -38,6 +38,13 @@ describe("a template", () => {
     ["<{{ dsml }}function_calls> message.tool_calls \uff5cDSML\uff5c", "deepseek_v32", undefined],
     ["<|role_sep|> 'function call'", "gigachat3", undefined],
     ["<|tool_list_start|>", "lfm2", undefined],
+    // As Meta's template shows calls, and as vLLM's does.
+    ["<|header_start|><|python_start|>", "llama4_pythonic", undefined],
+    [
+      "<|header_start|> Use exact format: [func_name1(param1=value1, param2=value2)]",
+      "llama4_pythonic",
+      undefined,
+    ],
     ["<minimax:tool_call></think><response>", "minimax_m2", "minimax_m2"],
     ["<|start_of_role|></think><response>tool_call", "granite", "granite_thinking_parser"],
     ["<|im_start|></think><response><tool_call>", "hermes", "ernie45"],

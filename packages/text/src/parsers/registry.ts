@@ -87,7 +87,7 @@ const rows: readonly FormatRow[] = [
   { format: phi4MiniJsonFormat, shownBy: ["<|/tool_call|>", "functools["] },
   { format: toolCallsFormat, aliases: ["jamba", "minimax"], shownBy: ["<tool_calls>"] },
   { format: hermesFormat, aliases: ["qwen3_json", "ernie45"], shownBy: ["<tool_call>"] },
-  { format: llama4PythonicFormat, shownBy: ["<|python_start|>"] },
+  { format: llama4PythonicFormat, shownBy: ["<|python_start|>", ["<|header_start|>", "[func_name1("]] },
   {
     format: llama3JsonFormat,
     aliases: ["llama4_json"],

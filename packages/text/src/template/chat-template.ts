@@ -21,8 +21,8 @@ export interface TemplateInput {
   readonly variables?: Readonly<Record<string, unknown>>;
 }
 
-/** How a template wants messages' content: as one text, or as a list of parts (`{type, text}`). */
-export type ContentFormat = "string" | "parts";
+/** How a template wants messages' content: as one text, or as a list of parts (`{type, text}`), that of a system message in front perhaps not. */
+export type ContentFormat = "string" | "parts" | "text_then_parts";
 
 /** A model's chat template, compiled once. Rendering failures throw `template_error`. */
 export interface ChatTemplate {

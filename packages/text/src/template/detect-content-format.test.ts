@@ -1,12 +1,22 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { ContentFormat } from "./chat-template.js";
 import { detectContentFormat } from "./detect-content-format.js";
 
 const inMessages = (body: string): string => `{% for m in messages %}${body}{% endfor %}`;
 
 /** Each as vLLM 0.33 decides, which looks at what a template iterates over. */
-const templates: Readonly<Record<"parts" | "string", readonly string[]>> = {
+const loop = inMessages("{% for p in m.content %}{{ p.text }}{% endfor %}");
+const templates: Readonly<Record<ContentFormat, readonly string[]>> = {
+  text_then_parts: [
+    `{{ messages[0]['content'] | trim }}${loop}`,
+    `{{ 'system: ' + messages[0].content }}${loop}`,
+  ],
   parts: [
+    `{{ messages[0].content[0].text | trim }}${loop}`,
+    `{% if messages[0].content is string %}{{ messages[0].content | trim }}{% endif %}${loop}`,
+    `{% for p in messages[0].content %}{{ p.text + messages[0].content }}{% endfor %}${loop}`,
+    `{{ messages[1].content | trim }}${loop}`,
     inMessages("{% for p in m.content %}{{ p.text }}{% endfor %}"),
     inMessages("{% for p in m['content'] if p.type == 'text' %}{% endfor %}"),
     inMessages("{% set content = m['content'] %}{% if true %}{% for p in content %}{% endfor %}{% endif %}"),

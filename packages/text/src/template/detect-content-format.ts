@@ -5,7 +5,7 @@ import { nodesOf, type SyntaxNode } from "./jinja/walk.js";
 
 /**
  * Whether a template iterates over a message's content part by part, by the rules of vLLM's
- * `--chat-template-content-format auto`. Throws `template_error` for a template that does not parse.
+ * `--chat-template-content-format auto`, and whether it still reads the first one as a text, which vLLM does not look for. Throws `template_error` for a template that does not parse.
  */
 export function detectContentFormat(source: string): ContentFormat {
   return contentFormatOf(parseTemplate(source));
@@ -41,7 +41,35 @@ export function contentFormatOf(template: readonly Statement[]): ContentFormat {
     if (loop.iterable.kind !== "name") return false;
     return (contentNames.get(loop) ?? new Set(["content"])).has(loop.iterable.name);
   };
-  return loops.some((loop) => isContent(loop.iterable) || namesContent(loop)) ? "parts" : "string";
+  if (!loops.some((loop) => isContent(loop.iterable) || namesContent(loop))) return "string";
+  return readsFirstAsText(nodes, loops) ? "text_then_parts" : "parts";
+}
+
+/** Whether the first message's content is trimmed or joined to a text, and nothing prepares for it to be parts (Gemma 4). */
+function readsFirstAsText(nodes: readonly SyntaxNode[], loops: readonly Loop[]): boolean {
+  const isFirst = (expression: Expression | undefined): boolean => {
+    if (expression?.kind !== "attribute" && expression?.kind !== "item") return false;
+    const { object } = expression;
+    const key = expression.kind === "attribute" ? expression.name : constantOf(expression.key);
+    return (
+      key === "content" &&
+      object.kind === "item" &&
+      pathOf(object.object) === "messages" &&
+      constantOf(object.key) === 0
+    );
+  };
+  const takesParts = (node: SyntaxNode): boolean =>
+    (node.kind === "test" && isFirst(node.operand)) || (node.kind === "item" && isFirst(node.object));
+  if (nodes.some(takesParts) || loops.some(({ iterable }) => isFirst(unwrapped(iterable)))) return false;
+  return nodes.some(
+    (node) =>
+      (node.kind === "filter" && node.name === "trim" && isFirst(node.operand)) ||
+      (node.kind === "binary" && node.operator === "+" && (isFirst(node.left) || isFirst(node.right))),
+  );
+}
+
+function constantOf(expression: Expression): unknown {
+  return expression.kind === "constant" ? expression.value : undefined;
 }
 
 /** `messages` and what is set from it, also as attributes of namespaces (`ns.rest`). */

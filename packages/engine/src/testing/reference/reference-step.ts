@@ -217,11 +217,13 @@ class ReferenceStep {
     const sum = new Float64Array(this.#row(op.out, row).length);
     const scales = op.expertScales && vectorOf(op.expertScales);
     for (const [index, share] of routed) {
-      const weight = share * (scales?.[index] ?? 1);
+      const factor = share * (scales?.[index] ?? 1);
+      const weight = op.weighsInput === true ? 1 : factor;
       const expert = op.experts[index];
       if (expert === undefined)
         throw new OctavoError("internal_error", `The mixture has no expert ${index}.`);
-      const output = runExpert(expert, input, op);
+      const read = op.weighsInput === true ? input.map((value) => factor * value) : input;
+      const output = runExpert(expert, read, op);
       output.forEach((value, column) => (sum[column] = (sum[column] ?? 0) + weight * value));
     }
     this.#row(op.out, row).set(sum);
@@ -275,7 +277,8 @@ class ReferenceStep {
       const [start = 0, end = 0] = this.#plan.queryStarts.subarray(sequence, sequence + 2);
       for (let row = start; row < end; row++) {
         const own = this.#plan.positions[row] ?? 0;
-        const first = op.slidingWindow === undefined ? 0 : Math.max(0, own - op.slidingWindow + 1);
+        const inWindow = op.slidingWindow === undefined ? 0 : Math.max(0, own - op.slidingWindow + 1);
+        const first = op.chunk === undefined ? inWindow : own - (own % op.chunk);
         const last = Math.min(own + (op.lookAhead ?? 0), (this.#plan.contextLengths[sequence] ?? 0) - 1);
         const slots = Array.from({ length: last - first + 1 }, (_, i) => this.#slotOf(sequence, first + i));
         for (let head = 0; head < op.numHeads; head++) {

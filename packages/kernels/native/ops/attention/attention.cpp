@@ -105,7 +105,8 @@ void Attention::store(const KvShape& shape, const KvLayer& layer, Rows k, Rows v
 }
 
 const AttentionPlan& Attention::plan_for(const AttentionSpec& spec, const KvShape& shape) {
-    const AttentionCut cut{spec.num_heads, spec.num_kv_heads, spec.head_dim, spec.window, shape.block_size, spec.look_ahead};
+    const AttentionCut cut{spec.num_heads, spec.num_kv_heads, spec.head_dim, spec.window, shape.block_size, spec.look_ahead,
+                           spec.chunk};
     for (size_t i = 0; i < num_plans_; i++) {
         if (plans_[i].cut() == cut) return plans_[i];
     }
@@ -277,6 +278,7 @@ void Attention::descend(const Job& job, const AttentionPlan::Unit& unit, const S
         context.soft_cap = job.spec.soft_cap;
         context.window = job.spec.window;
         context.look_ahead = job.spec.look_ahead;
+        context.chunk = job.spec.chunk;
         rows.per_head = tile.num_rows;
         rows.queries = scratch.queries + row * job.stride;
         rows.positions = scratch.positions + row;

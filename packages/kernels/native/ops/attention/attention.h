@@ -46,6 +46,8 @@ struct AttentionSpec {
     int64_t look_ahead = 0;
     /// Columns of a value that go to `out`, the last ones; 0 means all.
     int64_t value_dim = 0;
+    /// A token sees from the last multiple of it on; 0 means no such border.
+    int64_t chunk = 0;
 };
 
 /// A column range of an activation buffer.

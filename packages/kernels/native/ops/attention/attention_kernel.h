@@ -99,7 +99,8 @@ inline void load_scales(const HeadContext& context, const uint8_t* cached, int64
 
 /// What the row sees of the chunk at `base`.
 inline void look(const AttentionContext& context, int64_t position, int64_t base, AttentionState& row) {
-    const int64_t earliest = context.window > 0 && position >= context.window ? position - context.window + 1 : 0;
+    const int64_t in_window = context.window > 0 && position >= context.window ? position - context.window + 1 : 0;
+    const int64_t earliest = context.chunk > 0 ? position - position % context.chunk : in_window;
     const int64_t from = earliest > base ? earliest - base : 0;
     const int64_t end = context.look_ahead > 0 ? smaller(position + 1 + context.look_ahead, context.length) : position + 1;
     const int64_t to = smaller(end - base, chunk_size);

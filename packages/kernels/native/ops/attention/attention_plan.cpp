@@ -98,7 +98,7 @@ void AttentionPlan::add_tile(const StepLayout& step, size_t first) {
         const int32_t num_queries = step.query_starts[member.sequence + 1] - step.query_starts[member.sequence];
         const int64_t position = step.context_lengths[member.sequence] - num_queries + member.first_token -
                                  step.query_starts[member.sequence];
-        const int64_t oldest = cut_.window > 0 ? std::max<int64_t>(0, position - cut_.window + 1) : 0;
+        const int64_t oldest = cut_.oldest(position);
         const int64_t end = std::min<int64_t>(position + member.num_tokens + cut_.look_ahead, step.context_lengths[member.sequence]);
         tile.num_rows += static_cast<int32_t>(member.num_tokens * cut_.group());
         tile.first_segment = std::min(tile.first_segment, static_cast<int32_t>(oldest / attention_segment));

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -25,12 +26,18 @@ struct AttentionCut {
     int64_t window;  // 0 means the whole context
     int64_t block_size;
     int64_t look_ahead;
+    int64_t chunk;  // 0 means none
 
     bool operator==(const AttentionCut& other) const {
         return num_heads == other.num_heads && num_kv_heads == other.num_kv_heads && head_dim == other.head_dim &&
-               window == other.window && block_size == other.block_size && look_ahead == other.look_ahead;
+               window == other.window && block_size == other.block_size && look_ahead == other.look_ahead && chunk == other.chunk;
     }
     int64_t group() const { return num_heads / num_kv_heads; }
+    /// First position that a token sees.
+    int64_t oldest(int64_t position) const {
+        if (chunk > 0) return position - position % chunk;
+        return window > 0 ? std::max<int64_t>(0, position - window + 1) : 0;
+    }
 };
 
 /// How one step's attention is cut into work for threads. Consecutive tokens of a sequence form a member, members that

@@ -20,7 +20,7 @@ export interface AttentionCase extends AttentionShape {
 const fewPositions = 90;
 
 /** Attention over random block tables and schedules that mix prefill chunks and decode, against plain double sums. */
-export function attentionConformance(open: () => Backend, hasFewSteps = false): void {
+export function attentionConformance(open: () => Backend, hasFewSteps = false, hasChunks = false): void {
   describe("attention", () => {
     const shapes: readonly (readonly [name: string, AttentionCase])[] = [
       [
@@ -185,6 +185,19 @@ export function attentionConformance(open: () => Backend, hasFewSteps = false): 
           slidingWindow: 100,
         },
       ],
+      ...([17, 64, 100] as const).map((chunk): [string, AttentionCase] => [
+        `chunks of ${chunk}`,
+        {
+          numHeads: 4,
+          numKvHeads: 2,
+          headDim: 32,
+          scale: 0.18,
+          dtype: chunk === 64 ? "int8" : "f32",
+          blockSize: 16,
+          lengths: [260, 30, 101],
+          chunk,
+        },
+      ]),
       [
         "a soft cap",
         {
@@ -274,6 +287,7 @@ export function attentionConformance(open: () => Backend, hasFewSteps = false): 
     for (const [index, [name, shape]] of shapes.entries()) {
       // A GPU's workgroups may not share enough memory for the widest heads.
       if (hasFewSteps && (index % 3 !== 0 || shape.headDim > 256) && shape.isReadAgain !== true) continue;
+      if (!hasChunks && shape.chunk !== undefined) continue;
       const lengths = shape.lengths.map((length) => (hasFewSteps ? Math.min(length, fewPositions) : length));
       test(name, () => compareAttention(open, { ...shape, lengths }, index));
     }
@@ -371,6 +385,7 @@ function attentionShape({
   headDim,
   scale,
   slidingWindow,
+  chunk,
   softCap,
 }: AttentionCase): Omit<AttentionShape, "sinks"> {
   return {
@@ -379,6 +394,7 @@ function attentionShape({
     headDim,
     scale,
     ...(slidingWindow !== undefined && { slidingWindow }),
+    ...(chunk !== undefined && { chunk }),
     ...(softCap !== undefined && { softCap }),
   };
 }

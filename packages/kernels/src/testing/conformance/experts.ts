@@ -12,6 +12,7 @@ interface Routing extends Omit<RoutingRule, "topK" | "softmaxOver"> {
   readonly selection?: readonly number[];
   readonly scales?: readonly number[];
   readonly isGated?: false;
+  readonly weighsInput?: true;
 }
 
 interface Mixture {
@@ -40,7 +41,7 @@ const plain: Mixture = {
 const six: Mixture = { ...plain, numExperts: 6 };
 
 /** Mixtures of experts; scores stand in the columns after the hidden ones. */
-export function expertsConformance(open: () => Backend): void {
+export function expertsConformance(open: () => Backend, weighsInputs: boolean): void {
   describe("experts", () => {
     for (const [name, mixture] of [
       ["weights that add up to 1", plain],
@@ -61,6 +62,14 @@ export function expertsConformance(open: () => Backend): void {
       ["a bias on a softmax", { ...plain, topK: 3, rule: { selection: [0.4, 0, 0.2, -2, 0] } }],
       ["a scale for each expert", { ...plain, rule: { scales: [0.5, -1, 2, 0, 1.5] } }],
       [
+        "weights of what is read",
+        { ...plain, softmaxOver: "all", rule: { scoring: "sigmoid", weighsInput: true } },
+      ],
+      [
+        "weights of what is read, with biases, gate and up apart",
+        { ...plain, biases: true, apart: () => true, rule: { weightScale: 0.5, weighsInput: true } },
+      ],
+      [
         "the best groups by their best expert",
         { ...six, rule: { groups: { count: 3, chosen: 2, by: "best" } } },
       ],
@@ -77,6 +86,8 @@ export function expertsConformance(open: () => Backend): void {
         },
       ],
     ] as const satisfies readonly (readonly [string, Mixture])[]) {
+      const { rule }: Mixture = mixture;
+      if (!weighsInputs && rule?.weighsInput === true) continue;
       test(name, async () => {
         using backend = open();
         const random = new SeededRandom(3);
@@ -271,14 +282,16 @@ function expected(row: Float32Array, weights: readonly FloatWeights[], mixture: 
   const routed = routeToExperts(scores, { topK, softmaxOver, ...rule }, rule?.selection);
   const sum = Array.from({ length: hiddenSize }, () => 0);
   for (const [expert, share] of routed) {
-    const weight = share * (rule?.scales?.[expert] ?? 1);
-    const output = runExpert(row.subarray(0, hiddenSize), weights[expert], mixture);
+    const factor = share * (rule?.scales?.[expert] ?? 1);
+    const [read, weight] = rule?.weighsInput === true ? [factor, 1] : [1, factor];
+    const input = Array.from(row.subarray(0, hiddenSize), (value) => read * value);
+    const output = runExpert(input, weights[expert], mixture);
     for (const [column, value] of output.entries()) sum[column] = (sum[column] ?? 0) + weight * value;
   }
   return sum;
 }
 
-function runExpert(input: Float32Array, weights: FloatWeights | undefined, mixture: Mixture): number[] {
+function runExpert(input: readonly number[], weights: FloatWeights | undefined, mixture: Mixture): number[] {
   if (weights === undefined) return [];
   const { innerSize, biases } = mixture;
   const product = (values: Float32Array, x: ArrayLike<number>, out: number, bias: Float32Array): number => {

@@ -251,6 +251,7 @@ export function misuseConformance(open: () => Backend): void {
         [/values without keys/, replaced(1, { k: undefined })],
         [/layer 0 of the KV cache, which no op before/, replaced(1, { k: undefined, v: undefined })],
         [/slidingWindow/, replaced(1, { slidingWindow: 0 })],
+        [/a chunk beside a window/, replaced(1, { chunk: 4, slidingWindow: 4 })],
         [/softCap/, replaced(1, { softCap: -1 })],
         [/op 0 \(scale\) reads buffer 1 .*nothing has written/, inserted(0, scale)],
         [

@@ -8,7 +8,7 @@ import { modelFamilies, planModel } from "@octavo/artifacts/program/registry";
 import { openCheckpoint } from "@octavo/engine";
 import { kvLayersOf, kvTokenBytes } from "@octavo/kernels";
 import { kvBytesPerToken } from "../formats/kv-formats.js";
-import { totalParameters } from "./model-shape.js";
+import { activeParameters, type ModelShape, totalParameters } from "./model-shape.js";
 import { readConfigShape, shapeOfConfig } from "./read-shape.js";
 
 const small = {
@@ -38,6 +38,11 @@ const variants: readonly object[] = [
   { decoder_sparse_step: 2, mlp_only_layers: [1], shared_expert_intermediate_size: 48 },
 ];
 
+/** Llama 4's layers have chunks for windows. */
+function chunked(types: unknown): readonly string[] {
+  return [types].flat().map((type) => String(type).replace("sliding", "chunked"));
+}
+
 /** Model types in which some layers keep a state instead of keys and values. */
 const recurrentTypes = new Set([
   "qwen3_5_text",
@@ -53,7 +58,9 @@ const recurrentTypes = new Set([
 for (const { modelType } of modelFamilies) {
   test(`a plan reads a ${modelType} config as the engine does`, () => {
     for (const variant of variants) {
-      const json = { ...small, model_type: modelType, ...variant };
+      const isLlama4 = modelType === "llama4_text";
+      const types = "layer_types" in variant && isLlama4 ? { layer_types: chunked(variant.layer_types) } : {};
+      const json = { ...small, model_type: modelType, ...variant, ...types };
       // All layers of Falcon-H1 are alike.
       const isRecurrent = recurrentTypes.has(modelType) && modelType !== "falcon_h1";
       // Gemma 4's last layer has no window, and others have one.
@@ -129,4 +136,44 @@ test("a config of images and text leaves out what its text's class assumes", () 
   // 3.88 B parameters of text, of which 0.67 B are the embedding.
   assert.equal(totalParameters(shape), 3_880_263_168);
   assert.equal(shape.attention.filter(({ window }) => window === 1024).length, 29);
+});
+
+/** Sizes of Llama 4 Scout's config.json; Maverick's differ as below. */
+const scout = {
+  model_type: "llama4_text",
+  hidden_size: 5120,
+  intermediate_size: 8192,
+  intermediate_size_mlp: 16384,
+  max_position_embeddings: 10485760,
+  num_local_experts: 16,
+  interleave_moe_layer_step: 1,
+  vocab_size: 202048,
+  no_rope_layers: [],
+  rope_theta: 500000,
+  rope_scaling: {
+    rope_type: "llama3",
+    factor: 16,
+    low_freq_factor: 1,
+    high_freq_factor: 1,
+    original_max_position_embeddings: 8192,
+  },
+};
+
+test("Llama 4 has 17 billion active parameters, of 109 and 400 with those that see", () => {
+  const of = (text: object): ModelShape =>
+    readConfigShape("config.json", {
+      architectures: ["Llama4ForConditionalGeneration"],
+      model_type: "llama4",
+      text_config: text,
+    });
+  const maverick = { ...scout, num_local_experts: 128, interleave_moe_layer_step: 2, rope_scaling: null };
+  for (const [text, total] of [
+    [scout, 107.8],
+    [maverick, 400.7],
+  ] as const) {
+    const shape = of(text);
+    assert.ok(Math.abs(totalParameters(shape) / 1e9 - total) < 0.05);
+    assert.ok(Math.abs(activeParameters(shape) / 1e9 - 17.2) < 0.05);
+    assert.deepEqual([...new Set(shape.attention.map(({ window }) => window))], [8192, undefined]);
+  }
 });

@@ -115,7 +115,7 @@ export function shapeOfConfig(config: ModelConfig): ModelShape {
       kvElements: isKept ? stored * op.numKvHeads * op.headDim : 0,
       kvVectors: isKept ? stored * op.numKvHeads : 0,
       flopsPerContextToken: 2 * op.numHeads * (op.headDim + (op.valueDim ?? op.headDim)),
-      window: op.slidingWindow,
+      window: op.slidingWindow ?? op.chunk,
     });
   }
   if (!config.tieWordEmbeddings) add(program.head?.weight, 1, false);

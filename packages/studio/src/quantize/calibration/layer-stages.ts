@@ -159,12 +159,13 @@ class StageBuilder {
     }
   }
 
-  #checkExperts({ activation, experts }: ExpertsOp): void {
+  #checkExperts({ activation, experts, weighsInput }: ExpertsOp): void {
     const hasBiases = experts.some(({ gateBias, upBias, downBias }) => gateBias ?? upBias ?? downBias);
-    if (activation === "silu" && !hasBiases) return;
+    if (activation === "silu" && !hasBiases && weighsInput !== true) return;
+    const kind = hasBiases ? "biases" : weighsInput === true ? "weights on what they read" : activation;
     throw artifactUnsupported(
       this.#path,
-      `has experts with ${hasBiases ? "biases" : activation}, whose inputs are not recorded; choose a method without calibration`,
+      `has experts with ${kind}, whose inputs are not recorded; choose a method without calibration`,
     );
   }
 
