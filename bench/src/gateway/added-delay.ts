@@ -11,7 +11,7 @@ import {
   stop,
 } from "./contenders.js";
 import type { LeanResult } from "./lean-client.js";
-import { runLoad, warmUpSeconds } from "./run-load.js";
+import { leanLoad, warmUpSeconds } from "./lean-load.js";
 
 const numStreams = 500;
 const streamChunks = 100;
@@ -28,8 +28,8 @@ const calls = ({ port, headers }: Way) => ({ port, headers, body: passedChat(fal
 /** Calls a second in a closed loop: all that the client, the target and what stands between them can do together here. */
 async function capacityOf(way: Way): Promise<number> {
   const load = { ...calls(way), kind: "closed", clients: 32 } as const;
-  await runLoad({ ...load, seconds: warmUpSeconds });
-  return (await runLoad({ ...load, seconds: 3 })).perSecond;
+  await leanLoad({ ...load, seconds: warmUpSeconds });
+  return (await leanLoad({ ...load, seconds: 3 })).perSecond;
 }
 
 type Round = Readonly<Record<string, LeanResult>>;
@@ -93,10 +93,10 @@ export async function addedDelay(rounds: number): Promise<BenchCase[]> {
     for (const way of ways) capacity[way.name] = await capacityOf(way);
     const perSecond = share * (capacity["octavo, all on"] ?? 0);
     const open = await inTurn(ways, rounds, (way, seed) =>
-      runLoad({ ...calls(way), kind: "open", perSecond, seconds: openLoopSeconds, seed }),
+      leanLoad({ ...calls(way), kind: "open", perSecond, seconds: openLoopSeconds, seed }),
     );
     const chunks = await inTurn(ways, rounds, ({ port, headers }) =>
-      runLoad({
+      leanLoad({
         port,
         headers,
         body: passedChat(true),

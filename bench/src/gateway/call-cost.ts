@@ -16,7 +16,7 @@ import {
   startVllmRouter,
   stop,
 } from "./contenders.js";
-import { runLoad, warmUpSeconds } from "./run-load.js";
+import { leanLoad, warmUpSeconds } from "./lean-load.js";
 
 export interface CallCostOptions {
   /** Of calls, a round. */
@@ -38,7 +38,7 @@ const share = (name: string): number => (name === "LiteLLM" ? 0.04 : 1);
 async function callsOf(contender: GatewayContender, seconds: number): Promise<number> {
   const { port, headers } = contender;
   const body = passedChat(false);
-  return (await runLoad({ port, headers, body, kind: "closed", clients: numClients, seconds })).numCalls;
+  return (await leanLoad({ port, headers, body, kind: "closed", clients: numClients, seconds })).numCalls;
 }
 
 async function streamsOf(contender: GatewayContender, count: number): Promise<number> {

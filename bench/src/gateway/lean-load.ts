@@ -9,7 +9,7 @@ const client = fileURLToPath(new URL("./lean-client.js", import.meta.url));
 export const warmUpSeconds = 5;
 
 /** In a process of its own each time, so that nothing of one way's load is left for the next. */
-export async function runLoad(load: LeanLoad): Promise<LeanResult> {
+export async function leanLoad(load: LeanLoad): Promise<LeanResult> {
   const { stdout } = await promisify(execFile)(process.execPath, [client, JSON.stringify(load)]);
   return JSON.parse(stdout) as LeanResult;
 }
