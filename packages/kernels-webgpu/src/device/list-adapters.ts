@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import { OctavoError } from "@octavo/protocol/errors";
 import { isSoftwareAdapter } from "./adapter-traits.js";
 import { wantedFeatures } from "./gpu.js";
-import { webGpu } from "./open-gpu.js";
+import { missingLimit, webGpu } from "./open-gpu.js";
 
 /** What an adapter can do, or why there is none. */
 export type AdapterReport =
@@ -55,9 +55,7 @@ export async function findAdapters(): Promise<AdapterReport[]> {
       name,
       features: wantedFeatures.filter((feature) => features.has(feature)),
       mostBindingBytes: Math.min(limits.maxStorageBufferBindingSize, limits.maxBufferSize),
-      ...(isSoftwareAdapter(info) && {
-        unusedBecause: "it computes on the CPU, where Octavo's own kernels are faster",
-      }),
+      ...unused(adapter),
     });
   }
   if (reports.size === 0)
@@ -65,4 +63,12 @@ export async function findAdapters(): Promise<AdapterReport[]> {
       { unusedBecause: "no Vulkan, Metal or Direct3D driver offers an adapter; install the GPU's driver" },
     ];
   return [...reports.values()];
+}
+
+function unused(adapter: GPUAdapter): { readonly unusedBecause?: string } {
+  const missing = missingLimit(adapter);
+  if (missing !== undefined) return { unusedBecause: `it has ${missing}` };
+  return isSoftwareAdapter(adapter.info)
+    ? { unusedBecause: "it computes on the CPU, where Octavo's own kernels are faster" }
+    : {};
 }

@@ -23,6 +23,20 @@ const wantedLimits = [
   "maxStorageBuffersPerShaderStage",
 ] as const;
 
+/** What every kernel may count on; WebGPU's own least is 16 KiB and 256. */
+const leastLimits = {
+  maxComputeWorkgroupStorageSize: 24 * 1024,
+  maxComputeInvocationsPerWorkgroup: 256,
+} as const;
+
+/** What an adapter has too little of for the kernels; undefined where it has enough. */
+export function missingLimit({ limits }: GPUAdapter): string | undefined {
+  for (const limit of Object.keys(leastLimits) as (keyof typeof leastLimits)[])
+    if (limits[limit] < leastLimits[limit])
+      return `a ${limit} of ${limits[limit]}; Octavo's kernels need ${leastLimits[limit]}`;
+  return undefined;
+}
+
 /** WebGPU of this process: the browser's, or Dawn's from the optional package `webgpu`. Rejects with `native_unavailable`. */
 export async function webGpu(adapterName: string | undefined): Promise<GPU> {
   const { navigator } = globalThis as { readonly navigator?: { readonly gpu?: GPU } };
@@ -92,6 +106,9 @@ export async function openGpu({
       `The only adapter, ${adapter.info.description}, computes on the CPU, where Octavo's own kernels are faster.`,
     );
   }
+  const missing = missingLimit(adapter);
+  if (missing !== undefined)
+    throw new OctavoError("native_unavailable", `${adapter.info.description} has ${missing}.`);
   const device = await adapter.requestDevice({
     requiredFeatures: wantedFeatures.filter((feature) => adapter.features.has(feature)),
     requiredLimits: Object.fromEntries(wantedLimits.map((limit) => [limit, adapter.limits[limit]])),
