@@ -102,6 +102,8 @@ export interface Backend extends Disposable {
   readonly vacating?: Vacating;
   /** Absent where there is no device to lose, or no way to open it again. */
   readonly renewal?: Renewal;
+  /** Whether steps may give rows in place of tokens, which then may see tokens behind themselves; absent where they may not. */
+  readonly takesGiven?: true;
   /** Absent where packing is all there is. */
   readonly packedWeights?: PackedWeights;
   mapFile(path: string): MappedFile;

@@ -59,6 +59,8 @@ export type Op =
       readonly of?: "position" | "type";
       /** Default 0. */
       readonly offset?: number;
+      /** Takes the step's given rows in the place of those that it looks up, as they are. One op of a program. */
+      readonly takesGiven?: true;
     }
   | {
       readonly op: "rms_norm";

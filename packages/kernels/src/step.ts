@@ -86,6 +86,14 @@ export interface StepStates {
   readonly snapshotSlots: Int32Array;
 }
 
+/** What stands for tokens that are no text. */
+export interface GivenRows {
+  /** Indexes of tokens of the step, ascending. */
+  readonly tokens: Int32Array;
+  /** `[tokens.length, width]` */
+  readonly rows: Float32Array;
+}
+
 /** One step. Arrays may be longer than the counts say; the caller leaves them alone until the step resolves. */
 export interface StepPlan {
   readonly numTokens: number;
@@ -94,6 +102,13 @@ export interface StepPlan {
   readonly positions: Int32Array;
   /** `[numTokens]`, 0 for tokens of a first text and 1 for those of a second; absent where all are 0. */
   readonly tokenTypes?: Int32Array;
+  /**
+   * `[numTokens]`, context position of the last token that each token sees: itself, or one that its sequence has after the step. Absent
+   * where all see up to themselves. Attention ops that look ahead may see more.
+   */
+  readonly lastSeen?: Int32Array;
+  /** Rows in the place of tokens' embedded ids, for the program's op that takes them. */
+  readonly given?: GivenRows;
   /** Where each token's k and v go: block * blockSize + offset. */
   readonly slots: Int32Array;
   /** `[numSequences + 1]`, token index at which each sequence's queries start. */

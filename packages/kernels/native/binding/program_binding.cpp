@@ -61,7 +61,7 @@ public:
         const std::string name = text(op, "op");
         if (name == "embedding") {
             return EmbeddingOp{unwrap<Matrix>(op.Get("weight")), span(op, "out"), real_or(op, "scale", 1.0f), embedding_index(op),
-                               static_cast<int32_t>(integer_or(op, "offset", 0))};
+                               static_cast<int32_t>(integer_or(op, "offset", 0)), op.Has("takesGiven")};
         }
         if (name == "rms_norm") {
             const BufferSpan in = span(op, "in");

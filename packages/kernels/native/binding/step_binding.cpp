@@ -139,6 +139,14 @@ void copy_integers(const Napi::Object& plan, const char* key, std::vector<int32_
     out.assign(array.Data(), array.Data() + (count < 0 ? static_cast<int64_t>(array.ElementLength()) : count));
 }
 
+/// Empty where there are none.
+void copy_floats(const Napi::Object& plan, const char* key, std::vector<float>& out) {
+    out.clear();
+    if (!plan.Has(key)) return;
+    const Napi::Float32Array array = plan.Get(key).As<Napi::Float32Array>();
+    out.assign(array.Data(), array.Data() + array.ElementLength());
+}
+
 /// Copies masks, all of one length, one after another; returns that length.
 size_t copy_masks(const Napi::Array& masks, std::vector<uint32_t>& out) {
     out.clear();
@@ -242,10 +250,15 @@ Napi::Value execute_step(const Napi::CallbackInfo& info) {
     read_outputs(rows, output_tokens, plan);
     read_adapters(info[5], plan);
     read_states(source.Get("states"), plan.recurrent);
-    plan.received.clear();
-    if (source.Has("received")) {
-        const Napi::Float32Array rows_received = source.Get("received").As<Napi::Float32Array>();
-        plan.received.assign(rows_received.Data(), rows_received.Data() + rows_received.ElementLength());
+    copy_floats(source, "received", plan.received);
+    plan.last_seen.clear();
+    if (source.Has("lastSeen")) copy_integers(source, "lastSeen", plan.last_seen, plan.num_tokens);
+    plan.given_tokens.clear();
+    plan.given_rows.clear();
+    if (source.Has("given")) {
+        const Napi::Object given = source.Get("given").As<Napi::Object>();
+        copy_integers(given, "tokens", plan.given_tokens);
+        copy_floats(given, "rows", plan.given_rows);
     }
     plan.wants_logits = source.Get("wantLogits").ToBoolean();
     const Napi::Value promise = job->promise();

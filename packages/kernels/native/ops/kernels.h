@@ -50,7 +50,6 @@ struct AttentionContext {
     float scale;
     float soft_cap;  // 0 means none
     int64_t window;  // 0 means the whole context
-    int64_t look_ahead;  // positions after its own that a row sees
     int64_t chunk;  // a row sees from the last multiple of it on; 0 means none
     bool is_latent;  // keys are values; `k` is `v`
 };
@@ -74,6 +73,7 @@ struct AttentionRows {
     int64_t per_head;
     const float* queries;  // [stride] a row, as `pack_query` left them
     const int32_t* positions;  // context index
+    const int32_t* ends;       // the first one behind what a row sees
     float* accumulated;  // [stride] a row, sums of numerator * value
     AttentionState* states;
     float* keys;  // space for attention_chunk * stride

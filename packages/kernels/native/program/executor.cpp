@@ -77,6 +77,12 @@ struct Executor::Step {
                 if (op.scale != 1.0f) op_kernels().scale(out.row(i), op.scale, op.out.width);
             }
         });
+        if (!op.takes_given) return;
+        const float* given = plan.given_rows.data();
+        for (const int32_t token : plan.given_tokens) {
+            std::memcpy(out.row(token), given, static_cast<size_t>(op.out.width) * sizeof(float));
+            given += op.out.width;
+        }
     }
 
     void operator()(const RmsNormOp& op) {

@@ -40,6 +40,7 @@ struct EmbeddingOp {
     float scale;
     EmbeddingIndex index = EmbeddingIndex::token;
     int32_t offset = 0;
+    bool takes_given = false;
 
     auto reads() const { return std::array<BufferSpan, 0>{}; }
     auto writes() const { return std::array{out}; }

@@ -42,6 +42,11 @@ struct StepPlan {
     std::vector<int32_t> positions;
     /// Type of each token; empty if all are of type 0.
     std::vector<int32_t> token_types;
+    /// Context position of the last token that each token sees; empty if each sees up to itself.
+    std::vector<int32_t> last_seen;
+    /// Tokens whose rows are given in place of embedded ids, ascending, and the rows.
+    std::vector<int32_t> given_tokens;
+    std::vector<float> given_rows;
     std::vector<int32_t> slots;
     std::vector<int32_t> query_starts;
     std::vector<int32_t> context_lengths;
@@ -63,7 +68,7 @@ struct StepPlan {
 
     StepLayout layout() const {
         return {num_tokens,          num_sequences,       slots.data(), query_starts.data(), context_lengths.data(),
-                block_tables.data(), block_table_starts.data()};
+                block_tables.data(), block_table_starts.data(), last_seen.empty() ? nullptr : last_seen.data()};
     }
 };
 

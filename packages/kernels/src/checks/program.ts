@@ -27,6 +27,8 @@ export interface CheckedProgram {
   /** Rows of the output head; 0 without one. */
   readonly vocabSize: number;
   readonly hiddenSize: number;
+  /** Width of the rows that may be given in place of embedded ids; 0 where none may. */
+  readonly givenWidth: number;
   /** Hidden rows may be pooled: the program gathers. */
   readonly gathers: boolean;
   /** Weights of the linears that adapters can reach, by site. */
@@ -62,6 +64,7 @@ class ProgramChecker {
   };
   readonly #kvLayers: (KvLayerShape | undefined)[] = [];
   #numRecurrent = 0;
+  #givenWidth = 0;
 
   constructor(spec: ProgramSpec) {
     this.#spec = spec;
@@ -93,6 +96,7 @@ class ProgramChecker {
       numTypes: this.#looksUp.type,
       vocabSize: head?.allRows ?? head?.weight.rows ?? 0,
       hiddenSize: state.width,
+      givenWidth: this.#givenWidth,
       gathers: this.#current === "outputs",
       sites: this.#sites,
       kvLayers: this.#kvLayers,
@@ -202,8 +206,12 @@ class ProgramChecker {
     }
   }
 
-  #checkLookUp({ of, offset = 0, weight }: Extract<Op, { op: "embedding" }>): void {
+  #checkLookUp({ of, offset = 0, weight, takesGiven }: Extract<Op, { op: "embedding" }>): void {
     const index = of ?? "token";
+    if (takesGiven === true) {
+      if (this.#givenWidth > 0) this.#fail("takes given rows, which another op takes too");
+      this.#givenWidth = weight.cols;
+    }
     if (!Object.hasOwn(this.#looksUp, index)) this.#fail(`looks up by ${index}`);
     if (!Number.isInteger(offset) || offset < 0 || offset >= weight.rows)
       this.#fail(`has the offset ${offset} into ${weight.rows} rows`);

@@ -27,6 +27,8 @@ export function checkStepPlan(plan: StepPlan, program: CheckedProgram, cache: Kv
     fail(`adapters has ${plan.adapters.length} elements; the step needs ${numSequences}.`);
   checkTokens(plan, program);
   checkSequences(plan, cache);
+  checkSight(plan);
+  checkGiven(plan, program);
   checkReceived(plan, program.spec);
   checkStepStates(plan, program, cache.states);
   checkOutputs(plan, program);
@@ -111,6 +113,38 @@ function checkSequences(plan: StepPlan, cache: KvCacheSpec): void {
         );
       }
     }
+  }
+}
+
+function checkSight({ lastSeen, numTokens, numSequences, queryStarts, contextLengths }: StepPlan): void {
+  if (lastSeen === undefined) return;
+  checkLength("lastSeen", lastSeen, numTokens);
+  for (let sequence = 0; sequence < numSequences; sequence++) {
+    const [start = 0, end = 0] = queryStarts.subarray(sequence, sequence + 2);
+    const length = contextLengths[sequence] ?? 0;
+    for (let token = start; token < end; token++) {
+      const last = lastSeen[token] ?? -1;
+      if (last >= length - end + token && last < length) continue;
+      fail(
+        `lastSeen[${token}] is ${last}; the token stands at ${length - end + token} of ${length} in its sequence.`,
+      );
+    }
+  }
+}
+
+function checkGiven({ given, numTokens }: StepPlan, { givenWidth }: CheckedProgram): void {
+  if (given === undefined) return;
+  const { tokens, rows } = given;
+  if (!(tokens instanceof Int32Array) || !(rows instanceof Float32Array))
+    fail("given must have tokens as an Int32Array and rows as a Float32Array.");
+  if (givenWidth === 0) fail("The program takes no given rows.");
+  if (rows.length !== tokens.length * givenWidth)
+    fail(`given.rows has ${rows.length} elements; ${tokens.length} rows of ${givenWidth} are needed.`);
+  for (const [index, token] of tokens.entries()) {
+    if (token > (tokens[index - 1] ?? -1) && token < numTokens) continue;
+    fail(
+      `given.tokens[${index}] is ${token}; they must ascend and name one of the step's ${numTokens} tokens.`,
+    );
   }
 }
 

@@ -3,4 +3,5 @@ import { createCpuBackend } from "./cpu-backend.js";
 
 backendConformance("cpu", (numThreads) => createCpuBackend({ numThreads }), {
   hasAllOps: true,
+  takesGiven: true,
 });

@@ -95,6 +95,7 @@ interface RankPlace {
 
 export class CpuBackend implements Backend {
   readonly info: BackendInfo;
+  readonly takesGiven = true;
   readonly packedWeights: PackedWeights;
   readonly vacating: Vacating;
   readonly #addon: NativeAddon;

@@ -6,6 +6,7 @@ import { determinismConformance } from "./conformance/determinism.js";
 import { digestsConformance } from "./conformance/digests.js";
 import { draftsConformance } from "./conformance/drafts.js";
 import { expertsConformance } from "./conformance/experts.js";
+import { givenRowsConformance } from "./conformance/given-rows.js";
 import { latentConformance } from "./conformance/latent.js";
 import { logprobsConformance } from "./conformance/logprobs.js";
 import { recurrentConformance } from "./conformance/recurrent.js";
@@ -23,13 +24,15 @@ export interface ConformanceOptions {
   readonly hasFewSteps?: boolean;
   /** Absent for backends that refuse latent attention, chunks and experts whose inputs are weighed. */
   readonly hasAllOps?: boolean;
+  /** Absent for backends that take no given rows. */
+  readonly takesGiven?: boolean;
 }
 
 /** What every backend must do. `open` makes one with so many threads, if it has threads at all. */
 export function backendConformance(
   name: string,
   open: (numThreads: number) => Backend,
-  { numDraws, hasFewSteps, hasAllOps = false }: ConformanceOptions = {},
+  { numDraws, hasFewSteps, hasAllOps = false, takesGiven }: ConformanceOptions = {},
 ): void {
   describe(`${name} backend`, () => {
     rowOpsConformance(() => open(2));
@@ -46,6 +49,7 @@ export function backendConformance(
     logprobsConformance(() => open(2));
     digestsConformance(() => open(2));
     wholeSequencesConformance(() => open(2), hasFewSteps);
+    if (takesGiven === true) givenRowsConformance(() => open(2));
     misuseConformance(() => open(1));
   });
 }

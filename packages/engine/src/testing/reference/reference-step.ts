@@ -190,6 +190,10 @@ class ReferenceStep {
       const embedded = values.subarray(at * cols, (at + 1) * cols);
       this.#row(op.out, row).set(embedded.map((value) => value * (op.scale ?? 1)));
     });
+    const { given } = this.#plan;
+    if (op.takesGiven !== true || given === undefined) return;
+    for (const [index, token] of given.tokens.entries())
+      this.#row(op.out, token).set(given.rows.subarray(index * cols, (index + 1) * cols));
   }
 
   #rmsNorm(op: Extract<Op, { op: "rms_norm" }>, row: number): void {
@@ -279,7 +283,8 @@ class ReferenceStep {
         const own = this.#plan.positions[row] ?? 0;
         const inWindow = op.slidingWindow === undefined ? 0 : Math.max(0, own - op.slidingWindow + 1);
         const first = op.chunk === undefined ? inWindow : own - (own % op.chunk);
-        const last = Math.min(own + (op.lookAhead ?? 0), (this.#plan.contextLengths[sequence] ?? 0) - 1);
+        const ahead = Math.min(own + (op.lookAhead ?? 0), (this.#plan.contextLengths[sequence] ?? 0) - 1);
+        const last = Math.max(ahead, this.#plan.lastSeen?.[row] ?? own);
         const slots = Array.from({ length: last - first + 1 }, (_, i) => this.#slotOf(sequence, first + i));
         for (let head = 0; head < op.numHeads; head++) {
           const kvOffset = Math.floor(head / (op.numHeads / numKvHeads)) * headDim;

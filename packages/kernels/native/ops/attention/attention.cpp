@@ -35,11 +35,12 @@ struct Attention::Scratch {
     AttentionState* states;
     AttentionState* folded_states;
     int32_t* positions;
+    int32_t* ends;
 
     static int64_t bytes(int64_t rows, int64_t head_dim) {
         const int64_t row = attention_stride(head_dim) * static_cast<int64_t>(sizeof(float));
         return 3 * rows * row + 2 * attention_chunk * row + rows * score_bytes +
-               2 * aligned(rows * static_cast<int64_t>(sizeof(AttentionState))) + aligned(rows * static_cast<int64_t>(sizeof(int32_t)));
+               2 * aligned(rows * static_cast<int64_t>(sizeof(AttentionState))) + 2 * aligned(rows * static_cast<int64_t>(sizeof(int32_t)));
     }
 };
 
@@ -139,7 +140,9 @@ Attention::Scratch Attention::scratch_of(int thread, int64_t rows, int64_t head_
     scratch.scores = reinterpret_cast<float*>(take(rows * score_bytes));
     scratch.states = states();
     scratch.folded_states = states();
-    scratch.positions = reinterpret_cast<int32_t*>(take(rows * static_cast<int64_t>(sizeof(int32_t))));
+    const auto integers = [&] { return reinterpret_cast<int32_t*>(take(rows * static_cast<int64_t>(sizeof(int32_t)))); };
+    scratch.positions = integers();
+    scratch.ends = integers();
     return scratch;
 }
 
@@ -187,9 +190,14 @@ void Attention::gather(const Job& job, const AttentionPlan::Unit& unit, const Sc
         for (int32_t m = tile.first_member; m < tile.first_member + tile.num_members; m++) {
             const AttentionPlan::Member& member = job.plan.members()[static_cast<size_t>(m)];
             const int32_t end = step_.query_starts[member.sequence + 1];
+            const int64_t length = step_.context_lengths[member.sequence];
             for (int32_t t = member.first_token; t < member.first_token + member.num_tokens; t++) {
+                const int64_t position = length - (end - t);
+                const int64_t ahead = std::min(position + 1 + job.spec.look_ahead, length);
+                const int64_t seen = step_.last_seen == nullptr ? 0 : step_.last_seen[t] + 1;
                 for (int64_t g = 0; g < job.group; g++, row++) {
-                    scratch.positions[row] = step_.context_lengths[member.sequence] - (end - t);
+                    scratch.positions[row] = static_cast<int32_t>(position);
+                    scratch.ends[row] = static_cast<int32_t>(std::max(ahead, seen));
                     job.kernels.pack_query(job.shape.dtype, job.q.row(t) + (head * job.group + g) * job.spec.head_dim,
                                            job.spec.head_dim, scratch.queries + row * job.stride);
                 }
@@ -277,11 +285,11 @@ void Attention::descend(const Job& job, const AttentionPlan::Unit& unit, const S
         context.scale = job.spec.scale;
         context.soft_cap = job.spec.soft_cap;
         context.window = job.spec.window;
-        context.look_ahead = job.spec.look_ahead;
         context.chunk = job.spec.chunk;
         rows.per_head = tile.num_rows;
         rows.queries = scratch.queries + row * job.stride;
         rows.positions = scratch.positions + row;
+        rows.ends = scratch.ends + row;
         rows.accumulated = scratch.accumulated + row * job.stride;
         rows.states = scratch.states + row;
         rows.keys = scratch.keys;

@@ -98,11 +98,10 @@ inline void load_scales(const HeadContext& context, const uint8_t* cached, int64
 }
 
 /// What the row sees of the chunk at `base`.
-inline void look(const AttentionContext& context, int64_t position, int64_t base, AttentionState& row) {
+inline void look(const AttentionContext& context, int64_t position, int64_t end, int64_t base, AttentionState& row) {
     const int64_t in_window = context.window > 0 && position >= context.window ? position - context.window + 1 : 0;
     const int64_t earliest = context.chunk > 0 ? position - position % context.chunk : in_window;
     const int64_t from = earliest > base ? earliest - base : 0;
-    const int64_t end = context.look_ahead > 0 ? smaller(position + 1 + context.look_ahead, context.length) : position + 1;
     const int64_t to = smaller(end - base, chunk_size);
     row.low = from < to ? static_cast<int32_t>(from) : 0;
     row.high = from < to ? static_cast<int32_t>(to) : 0;
@@ -148,7 +147,7 @@ void attend_chunks(const AttentionRows& rows, const AttentionContext& context, b
         bool see_all = true;
         for (int64_t r = 0; r < rows.count; r++) {
             AttentionState& row = rows.states[r];
-            look(context, rows.positions[r], base, row);
+            look(context, rows.positions[r], rows.ends[r], base, row);
             for (int64_t head = 1; head < context.num_heads; head++) {
                 rows.states[head * rows.per_head + r].low = row.low;
                 rows.states[head * rows.per_head + r].high = row.high;

@@ -99,7 +99,11 @@ void AttentionPlan::add_tile(const StepLayout& step, size_t first) {
         const int64_t position = step.context_lengths[member.sequence] - num_queries + member.first_token -
                                  step.query_starts[member.sequence];
         const int64_t oldest = cut_.oldest(position);
-        const int64_t end = std::min<int64_t>(position + member.num_tokens + cut_.look_ahead, step.context_lengths[member.sequence]);
+        int64_t end = std::min<int64_t>(position + member.num_tokens + cut_.look_ahead, step.context_lengths[member.sequence]);
+        if (step.last_seen != nullptr) {
+            const int32_t* seen = step.last_seen + member.first_token;
+            end = std::max<int64_t>(end, *std::max_element(seen, seen + member.num_tokens) + 1);
+        }
         tile.num_rows += static_cast<int32_t>(member.num_tokens * cut_.group());
         tile.first_segment = std::min(tile.first_segment, static_cast<int32_t>(oldest / attention_segment));
         tile.end_segment = std::max(tile.end_segment, static_cast<int32_t>((end + attention_segment - 1) / attention_segment));

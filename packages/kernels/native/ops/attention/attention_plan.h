@@ -16,6 +16,8 @@ struct StepLayout {
     const int32_t* context_lengths;
     const int32_t* block_tables;
     const int32_t* block_table_starts;
+    /// Context position of the last token that each token sees, where that is not itself; null: all see up to themselves.
+    const int32_t* last_seen = nullptr;
 };
 
 /// What of an attention op decides how its work is cut.

@@ -10,7 +10,7 @@ const blockSize = 16;
 type Sight = Omit<AttentionShape, "sinks">;
 
 /** A step of whole sequences of these lengths, each in blocks of its own from the last one down; token ids count all tokens. */
-function wholePlan(
+export function wholePlan(
   lengths: readonly number[],
   outputs: StepPlan["outputs"],
   outputTokens: number[],
@@ -44,7 +44,12 @@ function wholePlan(
   };
 }
 
-const tolerances: Readonly<Record<KvDtype, number>> = { f32: 1e-5, f16: 1e-5, bf16: 2e-2, int8: 2e-2 };
+export const attentionTolerances: Readonly<Record<KvDtype, number>> = {
+  f32: 1e-5,
+  f16: 1e-5,
+  bf16: 2e-2,
+  int8: 2e-2,
+};
 
 /** What encoders need: attention to tokens that come later, embeddings of positions and types, pooled rows, no output head. */
 export function wholeSequencesConformance(open: () => Backend, hasFewSteps = false): void {
@@ -226,7 +231,7 @@ async function checkSight(open: () => Backend, shape: Sight, dtype: KvDtype, see
         own.map((row) => row.subarray(qWidth, qWidth + kvWidth)),
         own.map((row) => row.subarray(qWidth + kvWidth)),
       );
-      assertClose(hidden ?? [], expected, tolerances[dtype]);
+      assertClose(hidden ?? [], expected, attentionTolerances[dtype]);
       assertSameBits(hidden, alone.rows[position]?.hidden, `position ${position} of ${length}`);
     }
     start += length;

@@ -1,0 +1,175 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Backend, KvDtype, OutputRow, StepPlan } from "../../backend.js";
+import { assertClose, assertSameBits, matrix, smallestCache } from "../op-harness.js";
+import { attend } from "../reference-ops.js";
+import { SeededRandom } from "../seeded-random.js";
+import { attentionTolerances, wholePlan } from "./whole-sequences.js";
+
+const hidden: OutputRow = { kind: "hidden" };
+
+/** What images need: rows in the place of embedded ids, and tokens that see others behind themselves. */
+export function givenRowsConformance(open: () => Backend): void {
+  describe("given rows", () => {
+    test("stand in the place of embedded ids, unscaled", async () => {
+      using backend = open();
+      const random = new SeededRandom(3);
+      const table = random.floats(12 * 8);
+      using program = backend.compile({
+        buffers: [8],
+        ops: [
+          {
+            op: "embedding",
+            weight: await matrix(backend, 12, 8, table),
+            out: { buffer: 0 },
+            scale: 3,
+            takesGiven: true,
+          },
+        ],
+        hidden: { buffer: 0 },
+        maxTokens: 12,
+      });
+      using cache = backend.createKvCache(smallestCache);
+      const plan = wholePlan([7, 5], Array<OutputRow>(12).fill(hidden), [...Array(12).keys()]);
+      const given = { tokens: Int32Array.of(2, 3, 8), rows: random.floats(3 * 8) };
+      const { rows } = await backend.execute(program, cache, { ...plan, given });
+      for (const [token, row] of rows.entries()) {
+        const at = given.tokens.indexOf(token);
+        const own = table.subarray(token * 8, (token + 1) * 8).map((value) => value * 3);
+        assertClose(row.hidden ?? [], at < 0 ? own : given.rows.subarray(at * 8, (at + 1) * 8), 1e-6);
+      }
+      const refuse = (wrong: Partial<StepPlan>, message: RegExp): Promise<void> =>
+        assert.rejects(backend.execute(program, cache, { ...plan, ...wrong }), {
+          code: "invalid_request",
+          message,
+        });
+      await refuse({ given: { ...given, rows: new Float32Array(23) } }, /23 elements; 3 rows of 8/);
+      await refuse({ given: { ...given, tokens: Int32Array.of(2, 2, 8) } }, /given\.tokens\[1\] is 2/);
+      await refuse({ given: { ...given, tokens: Int32Array.of(2, 3, 12) } }, /given\.tokens\[2\] is 12/);
+      const own = [0, 1, 2, 3, 4, 5, 6, 0, 1, 2, 3, 4];
+      await refuse(
+        { lastSeen: Int32Array.from(own.with(9, 5)) },
+        /lastSeen\[9\] is 5; the token stands at 2 of 5/,
+      );
+      await refuse({ lastSeen: Int32Array.from(own.with(1, 0)) }, /lastSeen\[1\] is 0/);
+      await refuse({ lastSeen: new Int32Array(3) }, /lastSeen has 3 elements/);
+    });
+
+    for (const [dtype, slidingWindow] of [
+      ["f32", undefined],
+      ["f32", 40],
+      ["bf16", 40],
+      ["int8", undefined],
+    ] as const)
+      test(`tokens see to the end of their image, ${slidingWindow === undefined ? "all of the context" : "within a window"}, over ${dtype}`, () =>
+        checkImages(open, dtype, slidingWindow));
+  });
+}
+
+/** Images of a sequence: [first, end). They cross borders of chunks and of tiles. */
+const images = [
+  [10, 20],
+  [60, 190],
+] as const;
+const length = 200;
+const shape = { numHeads: 4, numKvHeads: 2, headDim: 32, scale: 0.18 };
+const [queryWidth, kvWidth] = [shape.numHeads * shape.headDim, shape.numKvHeads * shape.headDim];
+
+/** Against plain double sums; and whole, in steps and beside another sequence, the same bits. */
+async function checkImages(
+  open: () => Backend,
+  dtype: KvDtype,
+  slidingWindow: number | undefined,
+): Promise<void> {
+  using backend = open();
+  const width = queryWidth + 2 * kvWidth;
+  const random = new SeededRandom(8);
+  const rows = Array.from({ length }, () => random.floats(width));
+  const sight = { ...shape, ...(slidingWindow !== undefined && { slidingWindow }) };
+  const weight = await matrix(
+    backend,
+    length,
+    width,
+    rows.flatMap((row) => [...row]),
+  );
+  using program = backend.compile({
+    buffers: [width, queryWidth],
+    ops: [
+      { op: "embedding", weight, out: { buffer: 0 } },
+      {
+        op: "attention",
+        ...sight,
+        q: { buffer: 0, column: 0, width: queryWidth },
+        k: { buffer: 0, column: queryWidth, width: kvWidth },
+        v: { buffer: 0, column: queryWidth + kvWidth, width: kvWidth },
+        out: { buffer: 1 },
+        layer: 0,
+      },
+    ],
+    hidden: { buffer: 1 },
+    maxTokens: 2 * length,
+  });
+  const layers = [{ numKvHeads: shape.numKvHeads, headDim: shape.headDim }];
+  using cache = backend.createKvCache({ layers, numBlocks: 40, blockSize: 16, dtype });
+  const lastSeen = Int32Array.from({ length }, (_, position) => {
+    const image = images.find(([first, end]) => first <= position && position < end);
+    return image === undefined ? position : image[1] - 1;
+  });
+  const run = async (plan: StepPlan): Promise<(Float32Array | undefined)[]> =>
+    (await backend.execute(program, cache, plan)).rows.map((row) => row.hidden);
+  const whole = await run({ ...planOf(0, length), lastSeen });
+  for (const position of [0, 9, 10, 15, 19, 20, 59, 60, 63, 64, 100, 127, 128, 189, 190, 199]) {
+    const expected = attend(
+      { ...sight, lookAhead: (lastSeen[position] ?? 0) - position },
+      dtype,
+      position,
+      rows[position]?.subarray(0, queryWidth) ?? [],
+      rows.map((row) => row.subarray(queryWidth, queryWidth + kvWidth)),
+      rows.map((row) => row.subarray(queryWidth + kvWidth)),
+    );
+    assertClose(whole[position] ?? [], expected, attentionTolerances[dtype]);
+  }
+  const steps: (Float32Array | undefined)[] = [];
+  for (const [from, to] of [
+    [0, 7],
+    [7, 25],
+    [25, 60],
+    [60, 190],
+    [190, 191],
+    [191, 200],
+  ] as const)
+    steps.push(...(await run({ ...planOf(from, to), lastSeen: lastSeen.slice(from, to) })));
+  const both = wholePlan(
+    [30, length],
+    Array<OutputRow>(length).fill(hidden),
+    [...rows.keys()].map((row) => 30 + row),
+  );
+  const beside = await run({
+    ...both,
+    tokenIds: both.tokenIds.map((_, token) => (token < 30 ? token : token - 30)),
+    lastSeen: Int32Array.from([...Array(30).keys(), ...lastSeen]),
+  });
+  for (const [position, row] of whole.entries()) {
+    assertSameBits(steps[position], row, `position ${position} in steps`);
+    assertSameBits(beside[position], row, `position ${position} beside another`);
+  }
+}
+
+/** Positions [from, to) of the sequence; those before were computed by earlier steps. */
+function planOf(from: number, to: number): StepPlan {
+  const outputs = Array<OutputRow>(to - from).fill(hidden);
+  const plan = wholePlan([to], outputs, [...outputs.keys()]);
+  // Blocks of a shorter sequence would lie elsewhere.
+  const numBlocks = Math.ceil(length / 16);
+  const blockTables = Int32Array.from({ length: numBlocks }, (_, block) => block);
+  return {
+    ...plan,
+    numTokens: to - from,
+    tokenIds: plan.tokenIds.slice(from),
+    positions: plan.positions.slice(from),
+    slots: Int32Array.from({ length: to - from }, (_, index) => from + index),
+    queryStarts: Int32Array.of(0, to - from),
+    blockTables,
+    blockTableStarts: Int32Array.of(0, numBlocks),
+  };
+}
