@@ -9,10 +9,11 @@ import type { LoadedAdapter } from "./adapters/adapter.js";
 import type { FaultControl, FaultKind, RequestFaults } from "./faults/fault.js";
 import type { Account } from "./scheduler/account.js";
 import type { HotPrefix } from "./kv-cache/prefix-heat.js";
+import type { PromptImage } from "./scheduler/prompt-image.js";
 import type { SamplingParams } from "./sampling/sampling-params.js";
 import type { Grammar, GrammarSpec } from "@octavo/text/structured/grammar";
 
-export type { HotPrefix };
+export type { HotPrefix, PromptImage };
 export type { GapSummary, ServingRecord } from "./evidence/serving-record.js";
 
 /**
@@ -39,6 +40,8 @@ export interface GenerationRequest {
   readonly owner?: object | undefined;
   readonly promptTokens: Int32Array;
   readonly params: SamplingParams;
+  /** Images among the prompt's tokens, by their positions; only where the backend takes rows in place of tokens. */
+  readonly images?: readonly PromptImage[] | undefined;
   /**
    * Output that another engine gave for the same request, from the first token on: it is taken as it is, delivered again, and
    * generation goes on behind it, as after a preemption. Only for one sequence; no logprobs or digests are given of it.

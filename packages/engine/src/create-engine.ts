@@ -29,6 +29,7 @@ import {
   resolveEngineOptions,
   type ResolvedEngineOptions,
   type RunningEngine,
+  mostImageTokens,
 } from "./engine-options.js";
 import { createEngineParts, type EngineParts } from "./engine-parts.js";
 import { GenerationTask } from "./requests/generation-task.js";
@@ -240,8 +241,11 @@ class StepEngine implements RunningEngine {
       schedulingPolicy,
       enableFaultInjection: hasFaults,
       hasHead = true,
+      hiddenSize,
     } = this.#options;
-    return { maxModelLen, vocabSize, hasPriorities: schedulingPolicy === "priority", hasFaults, hasHead };
+    const hasPriorities = schedulingPolicy === "priority";
+    const maxImageTokens = mostImageTokens(this.#options);
+    return { maxModelLen, vocabSize, hasPriorities, hasFaults, hasHead, maxImageTokens, hiddenSize };
   }
 
   #checkOpen(): void {

@@ -140,6 +140,17 @@ export function resolveEngineOptions(options: EngineOptions): ResolvedEngineOpti
   return resolved;
 }
 
+/** Tokens that a step certainly has left for an image beside sequences that generate; 0 where the backend takes none. */
+export function mostImageTokens({
+  backend,
+  maxNumBatchedTokens,
+  maxNumSeqs,
+}: Pick<ResolvedEngineOptions, "maxNumBatchedTokens" | "maxNumSeqs"> & {
+  readonly backend: Pick<Backend, "takesGiven">;
+}): number {
+  return backend.takesGiven === true ? maxNumBatchedTokens - maxNumSeqs : 0;
+}
+
 function checkStates({ states, speculation }: ResolvedEngineOptions): void {
   if (states === undefined) return;
   integer("the number of state slots", states.numSlots, 1);

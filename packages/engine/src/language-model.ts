@@ -1,5 +1,6 @@
 import type { Adapters } from "./adapters/adapter.js";
 import type { Engine } from "./api.js";
+import type { ImageInput } from "./images/image-input.js";
 import type { ModelSleep } from "./llm/model-sleep.js";
 import type { ModelConfig } from "@octavo/artifacts/program/model-config";
 import type { ChatTemplate, TemplateInput } from "@octavo/text/template/chat-template";
@@ -15,6 +16,10 @@ export interface LanguageModel extends AsyncDisposable {
   readonly adapters?: Adapters | undefined;
   /** Frees its memory for a while and takes it back; absent unless enabled. */
   readonly sleepMode?: Pick<ModelSleep, "level" | "byteLength" | "sleep" | "wakeUp"> | undefined;
+  /** Where the model takes images. */
+  readonly images?: ImageInput | undefined;
+  /** Why it does not, where it does not. */
+  readonly imageRefusal?: string;
   readonly tokenizer: Tokenizer;
   readonly config: ModelConfig;
   /**

@@ -1,6 +1,8 @@
 import type { WeightType } from "@octavo/kernels";
 import type { TokenizerSource } from "@octavo/text/tokenizer/source";
 import type { ModelConfig } from "../program/model-config.js";
+import type { ImageProcessing } from "../vision/image-processing.js";
+import type { VisionConfig } from "../vision/vision-config.js";
 
 /** One tensor as it lies on disk. `shape` is row-major, outermost first (GGUF's order reversed). */
 export interface TensorInfo {
@@ -78,6 +80,14 @@ export interface GenerationDefaults {
   readonly maxNewTokens?: number;
 }
 
+/** What a model sees with: its vision tower, and what becomes of images before it. */
+export interface VisionPart {
+  readonly config: VisionConfig;
+  readonly processing: ImageProcessing;
+  /** By their names within the tower. */
+  readonly tensors: ReadonlyMap<string, TensorInfo>;
+}
+
 /** A model's files, opened and checked: header bounds, shapes and types, but no weights read yet. */
 export interface Checkpoint {
   readonly format: "safetensors" | "gguf";
@@ -89,5 +99,10 @@ export interface Checkpoint {
   readonly tensors: ReadonlyMap<string, TensorInfo>;
   readonly tokenizer: TokenizerSource;
   /** Only for multimodal models: the architecture, and how many tensors are not part of its text model. */
-  readonly container?: { readonly name: string; readonly skippedTensors: number };
+  readonly container?: {
+    readonly name: string;
+    readonly skippedTensors: number;
+    /** Or why it sees nothing. */
+    readonly vision: VisionPart | { readonly refusal: string };
+  };
 }

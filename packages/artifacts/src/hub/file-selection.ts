@@ -34,6 +34,8 @@ const configFiles: ReadonlySet<string> = new Set([
   "added_tokens.json",
   "chat_template.json",
   "chat_template.jinja",
+  "preprocessor_config.json",
+  "processor_config.json",
 ]);
 
 /** What a llama.cpp user would want when nothing is said: small first, as good as it gets within reason. */

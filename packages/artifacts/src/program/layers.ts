@@ -78,6 +78,7 @@ export function decoder(
     op: "embedding",
     weight: embedding,
     out: buffers.residual,
+    takesGiven: true,
     ...(config.embeddingScale !== undefined && { scale: config.embeddingScale }),
   });
 

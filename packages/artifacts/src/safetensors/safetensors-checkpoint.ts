@@ -12,6 +12,7 @@ import type { ModelConfig } from "../program/model-config.js";
 import { modelFamily } from "../program/registry.js";
 import { readSafetensorsFolder } from "./safetensors-folder.js";
 import { storageOf } from "../checkpoint/tensor-storage.js";
+import { readVision } from "../vision/read-vision.js";
 import { readTokenizerFolder } from "@octavo/text/tokenizer/read/tokenizer-folder";
 
 const maxConfigBytes = 4 * 1024 * 1024;
@@ -39,7 +40,8 @@ export function openSafetensors(
     ...own,
     ...(modules?.tensors ?? []).map((tensor) => [tensor.name, tensor] as const),
   ]);
-  const tensors = readTensors(stored, folder, readQuantizationConfig(folder, configPath, json), quantization);
+  const quantized = readQuantizationConfig(folder, configPath, json);
+  const tensors = readTensors(stored, folder, quantized, quantization);
   const config = withoutHead(readConfigJson(configPath, json, storageOf(tensors.values())), json, tensors);
   const embedding = modules?.embedding;
   const generation = readGenerationConfig(join(folder, "generation_config.json"));
@@ -55,7 +57,18 @@ export function openSafetensors(
     tensors,
     tokenizer,
     ...(container !== undefined && {
-      container: { name: container, skippedTensors: all.size - own.size },
+      container: {
+        name: container,
+        skippedTensors: all.size - own.size,
+        vision: readVision({
+          folder,
+          container,
+          json,
+          text: config,
+          stored: all,
+          readTensors: (tower) => readTensors(tower, folder, quantized, quantization),
+        }),
+      },
     }),
   };
 }

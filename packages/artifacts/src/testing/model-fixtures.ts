@@ -93,6 +93,49 @@ export function readContainerFixtures(): FolderFixture[] {
   return readFolderFixtures("containers");
 }
 
+/** What transformers computed of prompts with images, and of images; written by tools/oracle/make-image-fixtures.py. */
+interface ImageFixture {
+  /** Names of files, for `fixtureImage`. */
+  readonly images: readonly string[];
+  readonly prompt: readonly number[];
+  readonly greedy: readonly number[];
+  /** f32 `[prompt, vocab]` */
+  readonly logits: Float32Array;
+}
+
+interface PixelFixture {
+  readonly image: string;
+  /** A preprocessor_config.json. */
+  readonly settings: unknown;
+  /** f32 `[3, height, width]` */
+  readonly pixels: Float32Array;
+}
+
+/** An image, or the folder of the checkpoint "gemma3". */
+export function fixtureImage(name: string): string {
+  return join(fixtures, "images", name);
+}
+
+export function readImageFixtures(): ImageFixture[] {
+  return readListed("gemma3.json").map(
+    (fixture) => ({ ...fixture, logits: floatsIn(fixture["logits"]) }) as ImageFixture,
+  );
+}
+
+export function readPixelFixtures(): PixelFixture[] {
+  return readListed("pixels.json").map(
+    (fixture) => ({ ...fixture, pixels: floatsIn(fixture["pixels"]) }) as PixelFixture,
+  );
+}
+
+function readListed(name: string): Record<string, unknown>[] {
+  return JSON.parse(readFileSync(fixtureImage(name), "utf8")) as Record<string, unknown>[];
+}
+
+function floatsIn(name: unknown): Float32Array {
+  return new Float32Array(new Uint8Array(readFileSync(fixtureImage(String(name)))).buffer);
+}
+
 function readFolderFixtures(kind: string): FolderFixture[] {
   const folder = join(fixtures, kind);
   return readdirSync(folder)

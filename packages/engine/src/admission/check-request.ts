@@ -9,6 +9,10 @@ export interface RequestLimits {
   readonly hasPriorities: boolean;
   readonly hasFaults: boolean;
   readonly hasHead: boolean;
+  /** Tokens of the largest image that a step certainly holds; 0 where images are not taken. */
+  readonly maxImageTokens: number;
+  /** Of the rows that stand for an image. */
+  readonly hiddenSize: number;
 }
 
 /** Throws `invalid_request` or `context_length_exceeded` unless the engine can complete the request. */
@@ -27,6 +31,7 @@ export function checkGenerationRequest(request: GenerationRequest, limits: Reque
     );
   }
   checkEmitted(request, limits);
+  checkImages(request, limits);
   checkTerms(request);
   const { priority = 0, promptLogprobsFrom = 1, cacheSalt, grammar } = request;
   if (grammar !== undefined && grammar.maskWords !== Math.ceil(limits.vocabSize / 32))
@@ -68,6 +73,29 @@ export function checkGenerationRequest(request: GenerationRequest, limits: Reque
   }
   if (cacheSalt === "")
     throw invalid("cache_salt must not be empty; leave it out to share the cache.", "cache_salt");
+}
+
+function checkImages({ images = [], promptTokens }: GenerationRequest, limits: RequestLimits): void {
+  const { maxImageTokens, hiddenSize } = limits;
+  if (images.length > 0 && maxImageTokens <= 0)
+    throw invalid("This engine takes no images: steps have no rows for them.", "images");
+  let end = 0;
+  for (const [index, { start, numTokens, rows }] of images.entries()) {
+    const fail = (problem: string): OctavoError => invalid(`Image ${index} ${problem}.`, "images");
+    if (!Number.isSafeInteger(start) || !Number.isSafeInteger(numTokens) || numTokens < 1 || start < end)
+      throw fail(
+        `has ${numTokens} tokens from position ${start} on; images must have tokens, each behind the one before`,
+      );
+    end = start + numTokens;
+    if (end > promptTokens.length)
+      throw fail(`ends at ${end}, behind the prompt's ${promptTokens.length} tokens`);
+    if (rows.length !== numTokens * hiddenSize)
+      throw fail(`has ${rows.length} values; ${numTokens} rows of ${hiddenSize} are needed`);
+    if (numTokens > maxImageTokens)
+      throw fail(
+        `has ${numTokens} tokens, and a step certainly holds ${maxImageTokens}; raise max_num_batched_tokens`,
+      );
+  }
 }
 
 function checkEmitted(

@@ -1,7 +1,11 @@
 import { type BlockId, type BlockPool, type ContentId, rootContent } from "./block-pool.js";
 import { IntList } from "./int-list.js";
 import { PrefixHeat } from "./prefix-heat.js";
+import type { PromptImage } from "../scheduler/prompt-image.js";
 import { hashLanes, PrefixHasher } from "@octavo/text/prefix-hash/prefix-hash";
+
+/** See `PromptImage`. */
+type HashedImage = Pick<PromptImage, "start" | "numTokens" | "digest">;
 
 /**
  * The prefix hashes of one growing token list, computed on demand and kept: entry 0 is the hash of the salt, entry b + 1
@@ -10,12 +14,14 @@ import { hashLanes, PrefixHasher } from "@octavo/text/prefix-hash/prefix-hash";
 export class PrefixChain {
   readonly tokens: IntList;
   readonly #salt: string | undefined;
+  readonly #images: readonly HashedImage[];
   #lanes = new Uint32Array(0);
   #numHashed = 0;
 
-  constructor(tokens: IntList, salt: string | undefined) {
+  constructor(tokens: IntList, salt: string | undefined, images: readonly HashedImage[] = []) {
     this.tokens = tokens;
     this.#salt = salt;
+    this.#images = images;
   }
 
   /** The hash lanes up to `block`, which must be full; those of `block` are at `PrefixChain.offset(block)`. */
@@ -29,17 +35,21 @@ export class PrefixChain {
     for (; this.#numHashed <= block; this.#numHashed += 1) {
       const parent = this.#numHashed * hashLanes;
       const start = this.#numHashed * blockSize;
-      hasher.block(
-        this.#lanes,
-        parent,
-        this.tokens.values,
-        start,
-        blockSize,
-        this.#lanes,
-        parent + hashLanes,
-      );
+      const lanes = this.#lanes;
+      const words = this.#wordsOf(start, start + blockSize);
+      if (words === undefined)
+        hasher.block(lanes, parent, this.tokens.values, start, blockSize, lanes, parent + hashLanes);
+      else hasher.block(lanes, parent, words, 0, words.length, lanes, parent + hashLanes);
     }
     return this.#lanes;
+  }
+
+  /** Where images have tokens of the block: its tokens, and behind them where each of the images begins and its digest. */
+  #wordsOf(start: number, end: number): Int32Array | undefined {
+    const images = this.#images.filter((image) => image.start < end && start < image.start + image.numTokens);
+    if (images.length === 0) return undefined;
+    const own = this.tokens.values.subarray(start, end);
+    return Int32Array.from([...own, ...images.flatMap((image) => [image.start, ...image.digest])]);
   }
 
   static offset(block: number): number {

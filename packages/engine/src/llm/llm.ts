@@ -8,6 +8,7 @@ import type { ValueSchema } from "../chat/schema.js";
 import type { LanguageModel } from "../language-model.js";
 import type { ModelConfig } from "@octavo/artifacts/program/model-config";
 import type { GrammarSpec } from "@octavo/text/structured/grammar";
+import type { ImageInput } from "../images/image-input.js";
 import { resolveSamplingParams } from "../sampling/resolve-sampling-params.js";
 import type { ChatTemplate, TemplateInput } from "@octavo/text/template/chat-template";
 import { renderInWorker } from "@octavo/text/template/render-in-worker";
@@ -49,6 +50,8 @@ export class LLM implements LanguageModel {
   readonly backend: Backend;
   readonly engine: Engine;
   readonly adapters: Adapters | undefined;
+  readonly images: ImageInput | undefined;
+  readonly imageRefusal: string;
   /** Frees its memory for a while and takes it back; absent unless loaded with `enableSleepMode`. */
   readonly sleepMode: ModelSleep | undefined;
   readonly #parts: LoadedParts;
@@ -66,6 +69,8 @@ export class LLM implements LanguageModel {
     this.backend = parts.backend;
     this.engine = parts.engine;
     this.adapters = parts.adapters;
+    this.images = parts.images;
+    this.imageRefusal = parts.imageRefusal;
     this.sleepMode = parts.sleepMode;
     this.#parts = parts;
   }

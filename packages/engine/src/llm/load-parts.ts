@@ -10,6 +10,7 @@ import { huggingFaceHome } from "@octavo/artifacts/hub/hub-settings";
 import { type LoadedModel, loadModel } from "../model/load-model.js";
 import { declaredActivations, describeActivations } from "@octavo/artifacts/program/declared-activations";
 import type { ModelConfig } from "@octavo/artifacts/program/model-config";
+import type { ImageInput } from "../images/image-input.js";
 import { packLaterFromBytes } from "../model/weight-packer.js";
 import { WeightCache } from "../model/weight-cache/weight-cache.js";
 import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
@@ -42,6 +43,9 @@ export interface LoadedParts {
   readonly backend: Backend;
   readonly engine: Engine;
   readonly adapters: AdapterSet | undefined;
+  /** See `LanguageModel`. */
+  readonly images: ImageInput | undefined;
+  readonly imageRefusal: string;
   readonly weightBytes: number;
   /** Resolves once no weights are left to pack. */
   readonly packed: Promise<void>;
@@ -78,10 +82,12 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
       if (backend.info.hasOwnMemory !== true) warnOfMachine(backend, options);
     }
     const { vacating } = backend;
+    const images = checkpoint.container && (await import("../images/load-images.js"));
     if (sleeping !== undefined && vacating === undefined) throw cannotSleep(backend.info);
     const sizes = planSizes(checkpoint, draft, options, {
       maxDraftTokens: speculative?.numSpeculativeTokens ?? 0,
       hasOwnMemory: backend.info.hasOwnMemory === true,
+      imageBytes: images?.imageBytes(backend, checkpoint, options) ?? 0,
     });
     const pipeline =
       options.pipelineParallelSize === 1 && options.pipelineStageAddresses.length === 0
@@ -98,6 +104,9 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
     );
     owned.unshift(loaded);
     const stageBytes = (await stages?.loaded) ?? 0;
+    const sight = await images?.loadImages(backend, checkpoint, tokenizer, options);
+    if (sight !== undefined && "tower" in sight) owned.unshift(sight.tower);
+    else if (sight !== undefined) options.onWarning?.(servedAsText(checkpoint, sight.refusal));
     const adapters = await loadAdapters(backend, checkpoint, loaded, adapterPaths, options);
     if (adapters !== undefined) owned.unshift(adapters);
     const speculation =
@@ -153,6 +162,8 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
       backend,
       engine,
       adapters,
+      images: sight !== undefined && "input" in sight ? sight.input : undefined,
+      imageRefusal: sight !== undefined && "refusal" in sight ? sight.refusal : textOnly,
       weightBytes: loaded.weightBytes + stageBytes,
       get packed() {
         return Promise.all(sleepers.map((part) => part.loaded.packed)).then(() => undefined);
@@ -307,14 +318,15 @@ async function packWeights(
       `The checkpoint declares ${describeActivations(declared)}. They are not rounded here, so other engines may answer worse than this one.`,
     );
   }
-  if (checkpoint.container !== undefined) {
-    const { name, skippedTensors } = checkpoint.container;
-    onWarning?.(
-      `${name} is served as text: images are refused, and ${skippedTensors} tensors for them are not loaded.`,
-    );
-  }
   for (const line of describeUnused(loaded.unusedTensors, checkpoint.config)) onWarning?.(line);
   return loaded;
+}
+
+/** What a model that takes no images says of those. */
+const textOnly = "this model reads text only";
+
+function servedAsText({ container }: Checkpoint, refusal: string): string {
+  return `${container?.name} is served as text, and ${container?.skippedTensors} tensors are not loaded: ${refusal}.`;
 }
 
 /** Tensors that the model does not use; those of further layers stand behind its own. */

@@ -22,13 +22,22 @@ export function planSizes(
   checkpoint: Checkpoint,
   draft: DraftSource | undefined,
   options: ResolvedLoadOptions,
-  { maxDraftTokens, hasOwnMemory }: { readonly maxDraftTokens: number; readonly hasOwnMemory: boolean },
+  {
+    maxDraftTokens,
+    hasOwnMemory,
+    imageBytes,
+  }: {
+    readonly maxDraftTokens: number;
+    readonly hasOwnMemory: boolean;
+    /** What reads images takes so much beside. */
+    readonly imageBytes: number;
+  },
 ): Sizes {
   const { config, tensors } = checkpoint;
   const { dtype, memoryUtilization, blockSize, maxNumSeqs, maxNumBatchedTokens } = options;
   let weightBytes = 0;
   for (const tensor of tensors.values()) weightBytes += loadedBytesOf(tensor);
-  weightBytes += draft?.weightBytes ?? 0;
+  weightBytes += (draft?.weightBytes ?? 0) + imageBytes;
   const memoryBytes = availableMemoryBytes();
   const availableBytes = hasOwnMemory ? Infinity : memoryBytes - weightBytes;
   if (availableBytes <= 0 && options.kvCacheMemoryBytes === undefined) {

@@ -29,6 +29,8 @@ export interface LoadModelOptions extends PackingOptions {
   readonly maxTokens: number;
   /** Tokens of the longest sequence; absent: as many as the model takes. */
   readonly maxModelLen?: number;
+  /** The program; default that of the checkpoint's family. */
+  readonly plan?: (tensors: Checkpoint["tensors"]) => ModelPlan;
   /** The stage to load; default all of the model. */
   readonly stage?: StagePlace | undefined;
   /** Whether linears read what their matrices declare, rounded activations, or exact ones; default exact. */
@@ -79,7 +81,8 @@ export async function loadModel(
   const { ranks = [backend] } = backend;
   const { stage = { index: 0, count: 1 } } = options;
   const planOf = (given: Checkpoint["tensors"]): ModelPlan => {
-    const exact = planModel({ ...config, maxPositionEmbeddings: maxModelLen }, given);
+    const exact =
+      options.plan?.(given) ?? planModel({ ...config, maxPositionEmbeddings: maxModelLen }, given);
     return options.activations === "declared" ? withDeclaredActivations(exact, checkpoint.path) : exact;
   };
   const ownPlan = (whole: ModelPlan): StagePlan => {

@@ -3,6 +3,7 @@ import { quantizationNames } from "@octavo/artifacts/quantization/quantization-n
 import {
   adapterSpec,
   deviceName,
+  imageLimit,
   speculativeConfig,
   templateSource,
   weightCorruption,
@@ -133,6 +134,13 @@ export const loadingOptions = {
       "--kernels <choice>",
       "kernels by measured speed, by features, or paths by kind: bf16=avx512,ops=avx2",
       { default: "auto" },
+    ),
+    /** Images of one request, for models that take images; 0 leaves out what reads them. */
+    limitMmPerPrompt: option.of(
+      imageLimit,
+      "--limit-mm-per-prompt <limits>",
+      'images of one request, as {"image": 4}; 0 turns them off',
+      { default: 16, defaultText: '{"image": 16}' },
     ),
     /** Type of unquantised weights; `auto` keeps each as the checkpoint has it. */
     dtype: option.of(typeOf(floatTypes), "--dtype <type>", "type of unquantised weights", {

@@ -21,6 +21,24 @@ export const weightCorruption: OptionType<WeightCorruption> = {
   show: JSON.stringify,
 };
 
+/** vLLM's JSON object of limits by modality, or NAME=COUNT; of modalities, there are images. */
+export const imageLimit: OptionType<number> = {
+  expects: "an integer of at least 0",
+  accepts: (value) => Number.isSafeInteger(value) && Number(value) >= 0,
+  parse(text) {
+    const [, paired] = /^image=(.*)$/.exec(text) ?? [];
+    const given = paired === undefined ? parseJsonObject(text) : { image: Number(paired) };
+    const { image: limit, ...rest } = given;
+    const count = isObject(limit) ? (limit as { readonly count?: unknown }).count : limit;
+    const others = Object.entries(rest).filter(([, other]) => other !== 0);
+    if (others.length > 0)
+      throw invalid(`there are limits of images alone, and ${others[0]?.[0]} is not taken`);
+    if (typeof count === "number" && Number.isSafeInteger(count) && count >= 0) return count;
+    throw invalid(`expected {"image": COUNT} or image=COUNT, not ${JSON.stringify(text)}`);
+  },
+  show: (count) => JSON.stringify({ image: count }),
+};
+
 /** A device to run on. */
 export const deviceName: OptionType<string> = {
   expects: "cpu, auto, webgpu or webgpu:ADAPTER",

@@ -7,6 +7,7 @@ import type { RequestFaults } from "../faults/fault.js";
 import { RequestTimeline } from "../evidence/request-timeline.js";
 import { ServedAdapter } from "../adapters/served-adapter.js";
 import { type Account, defaultAccount } from "../scheduler/account.js";
+import type { PromptImage } from "../scheduler/prompt-image.js";
 import type { Sequence, SequenceGroup } from "../scheduler/sequence.js";
 import type { SpeculatedRequest } from "../speculation/speculation.js";
 import type { ObserverList } from "../evidence/observer-list.js";
@@ -44,6 +45,7 @@ export abstract class ActiveRequest implements SequenceGroup, ObservedRequest, S
   readonly timeline: RequestTimeline;
   readonly #evidence: EvidenceLog;
   readonly adapter: ServedAdapter | undefined;
+  readonly images: readonly PromptImage[] | undefined;
   abstract readonly sequences: readonly Sequence[];
   /** Called once, when the request is over. */
   onOver: (() => void) | undefined;
@@ -62,6 +64,7 @@ export abstract class ActiveRequest implements SequenceGroup, ObservedRequest, S
       readonly grammarMs?: number;
       readonly adapter?: LoadedAdapter | undefined;
       readonly faults?: RequestFaults | undefined;
+      readonly images?: readonly PromptImage[] | undefined;
     },
     order: number,
     evidence: EvidenceLog,
@@ -77,6 +80,7 @@ export abstract class ActiveRequest implements SequenceGroup, ObservedRequest, S
     this.timeline = new RequestTimeline(request, order);
     this.#evidence = evidence;
     this.adapter = servedAdapter(request.adapter);
+    this.images = request.images;
   }
 
   get isOver(): boolean {

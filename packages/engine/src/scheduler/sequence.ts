@@ -2,6 +2,7 @@ import { IntList } from "../kv-cache/int-list.js";
 import { PrefixChain } from "../kv-cache/prefix-cache.js";
 import { type Account, defaultAccount } from "./account.js";
 import type { BlockId } from "../kv-cache/block-pool.js";
+import type { PromptImage } from "./prompt-image.js";
 
 /** A request as the scheduler sees it: its order of arrival and the sequences that share its prompt. */
 export interface SequenceGroup {
@@ -13,6 +14,8 @@ export interface SequenceGroup {
   readonly cacheSalt: string | undefined;
   readonly adapter?: SequenceAdapter | undefined;
   readonly account?: Account;
+  /** Of its prompt, by their positions. */
+  readonly images?: readonly PromptImage[] | undefined;
   /** Deadline of the first token, on `performance.now()`'s clock. */
   readonly firstTokenDueMs?: number | undefined;
   readonly sequences: readonly Sequence[];
@@ -92,7 +95,7 @@ export class Sequence {
     this.tokens = IntList.sharing(promptTokens);
     const { adapter, account, cacheSalt } = group;
     const salt = prefixSalt({ adapter, cacheScope: account?.cacheScope, cacheSalt });
-    this.prefix = new PrefixChain(this.tokens, salt);
+    this.prefix = new PrefixChain(this.tokens, salt, group.images);
   }
 
   get numTokens(): number {

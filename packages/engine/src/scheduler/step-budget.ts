@@ -8,6 +8,7 @@ import type { Admission, SchedulingPolicy, StepPlanner } from "./policies/schedu
 import type { SchedulerOptions } from "./scheduler-options.js";
 import type { SequenceBlocks } from "./sequence-blocks.js";
 import type { SequenceStates } from "./sequence-states.js";
+import { withoutCutImage } from "./prompt-image.js";
 import type { Sequence } from "./sequence.js";
 
 /** What the next step runs: `sequences[i]` computes its next `numScheduled` tokens. */
@@ -79,7 +80,8 @@ export class StepBudget implements StepPlanner {
   }
 
   get promptRoom(): number {
-    return Math.min(this.#tokens, this.#promptTokens);
+    // An image may have taken more.
+    return Math.max(0, Math.min(this.#tokens, this.#promptTokens));
   }
 
   get promptCap(): number {
@@ -188,9 +190,9 @@ export class StepBudget implements StepPlanner {
       sequence.cachedTokens = Math.min(sequence.numComputed, sequence.numPromptTokens);
       sequence.evictedPrefixTokens =
         this.#prefixCache?.countEvicted(sequence.prefix, sequence.numComputed, maxTokens) ?? 0;
-      const { adapter, account, cacheSalt } = sequence.group;
-      // another replica knows adapters by other ids
-      if (adapter === undefined)
+      const { adapter, account, cacheSalt, images } = sequence.group;
+      // another replica knows adapters by other ids, and has no images
+      if (adapter === undefined && images === undefined)
         this.#prefixCache?.noteFound(sequence.prefix, sequence.cachedTokens, {
           cacheScope: account?.cacheScope,
           cacheSalt,
@@ -211,8 +213,9 @@ export class StepBudget implements StepPlanner {
   extend(sequence: Sequence, cap: number): number {
     if (sequence.status !== "running") return 0;
     const { numTokens, numComputed, numScheduled } = sequence;
-    const more = Math.min(cap, this.promptRoom, numTokens - numComputed - numScheduled);
-    if (more === 0 || !this.#blocks.grow(sequence, numComputed + numScheduled + more)) return 0;
+    const end = numComputed + numScheduled;
+    const more = this.#withoutCutImage(sequence, end, Math.min(cap, this.promptRoom, numTokens - end));
+    if (more === 0 || !this.#blocks.grow(sequence, end + more)) return 0;
     this.#policy.given(sequence, more);
     sequence.numScheduled += more;
     this.#tokens -= more;
@@ -233,6 +236,11 @@ export class StepBudget implements StepPlanner {
     return this.#blocks.freedBy(sequence);
   }
 
+  /** An image may take more than prompts should, of what the step has left. */
+  #withoutCutImage({ group }: Sequence, from: number, count: number): number {
+    return withoutCutImage(group.images, from, count, this.#tokens);
+  }
+
   /** Limits the step's prompt tokens, and those of a single prompt in proportion. */
   #limitPrompts(maxTokens: number): void {
     const { longPrefillTokenThreshold, maxNumBatchedTokens } = this.#options;
@@ -247,7 +255,11 @@ export class StepBudget implements StepPlanner {
     if (sequence.status !== "running") return 0;
     const wanted = sequence.numTokens - sequence.numComputed;
     const isPrompt = !sequence.isDecoding;
-    const numTokens = Math.min(wanted, cap, isPrompt ? this.promptRoom : this.#tokens);
+    const numTokens = this.#withoutCutImage(
+      sequence,
+      sequence.numComputed,
+      Math.min(wanted, cap, isPrompt ? this.promptRoom : this.#tokens),
+    );
     if (numTokens === 0 || (numTokens < wanted && !this.isChunked)) return 0;
     while (!this.#blocks.grow(sequence, sequence.numComputed + numTokens)) {
       this.#isShortOfBlocks = true;
@@ -271,8 +283,9 @@ export class StepBudget implements StepPlanner {
     if (this.#states?.hasSlotFor(cached) === false) return false;
     const numHitTokens = hits.length * this.#pool.blockSize;
     const wanted = sequence.numTokens - numHitTokens;
-    const numTokens = Math.min(wanted, cap, this.promptRoom);
-    if (numTokens < wanted && !this.isChunked) return false;
+    const room = Math.min(wanted, cap, this.promptRoom);
+    const numTokens = this.#withoutCutImage(sequence, numHitTokens, room);
+    if ((numTokens < wanted && !this.isChunked) || (numTokens === 0 && room > 0)) return false;
     if (this.#blocks.missingFor(sequence, hits, this.#running) > 0) return false;
 
     this.#blocks.share(sequence, hits, cached);

@@ -1,6 +1,8 @@
 import type { Adapter, OutputRow, StepPlan, StepStates } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { IntList } from "../kv-cache/int-list.js";
+import type { PromptImage } from "../scheduler/prompt-image.js";
+import { StepImages } from "./step-images.js";
 import type { RowSink } from "../requests/active-request.js";
 
 /** What a step computes of a sequence: its next `numScheduled` tokens and the draft behind them. */
@@ -21,11 +23,16 @@ export interface PlannedState {
   readonly snapshots: readonly { readonly position: number; readonly slot: number }[];
 }
 
+/** See `PromptImage`. */
+type PlannedImage = Pick<PromptImage, "start" | "numTokens" | "rows">;
+
 /** The request of a planned sequence. */
 export interface PlannedRequest<S> {
   readonly adapter?: { readonly handle: Adapter } | undefined;
   /** Where tokens of type 1 begin; undefined: all are of type 0. */
   readonly secondFrom?: number | undefined;
+  /** What of its tokens stands for images. */
+  readonly images?: readonly PlannedImage[] | undefined;
   addRows(sequence: S, rows: RowSink): void;
 }
 
@@ -37,6 +44,7 @@ export class StepPlanBuilder implements RowSink {
   readonly #positions: Int32Array;
   readonly #tokenTypes: Int32Array;
   readonly #slots: Int32Array;
+  readonly #given = new StepImages();
   readonly #queryStarts: Int32Array;
   readonly #contextLengths: Int32Array;
   readonly #blockTableStarts: Int32Array;
@@ -69,6 +77,7 @@ export class StepPlanBuilder implements RowSink {
   ): StepPlan {
     this.#outputs.length = 0;
     this.#adapters.length = 0;
+    this.#given.clear();
     let isAdapted = false;
     let hasTypes = false;
     this.rowStarts.length = 0;
@@ -99,6 +108,7 @@ export class StepPlanBuilder implements RowSink {
       isAdapted ||= request.adapter !== undefined;
       const { secondFrom = Number.POSITIVE_INFINITY } = request;
       hasTypes ||= request.secondFrom !== undefined;
+      for (const image of request.images ?? []) this.#given.add(image, numTokens, numComputed, end);
 
       for (let position = numComputed; position < end; position += 1) {
         const block = blocks[Math.floor(position / this.#blockSize)] ?? 0;
@@ -119,6 +129,7 @@ export class StepPlanBuilder implements RowSink {
       tokenIds: this.#tokenIds,
       positions: this.#positions,
       ...(hasTypes && { tokenTypes: this.#tokenTypes }),
+      ...this.#given.parts(this.#positions, numTokens),
       slots: this.#slots,
       queryStarts: this.#queryStarts,
       contextLengths: this.#contextLengths,

@@ -14,6 +14,7 @@ import { readAdapter } from "@octavo/artifacts/adapters/read-adapter";
 import { IntList } from "../../kv-cache/int-list.js";
 import { type LoadedModel, loadModel, type LoadModelOptions } from "../../model/load-model.js";
 import type { PackingOptions } from "../../model/weight-packer.js";
+import type { PromptImage } from "../../scheduler/prompt-image.js";
 import { StepPlanBuilder } from "../../step/step-plan-builder.js";
 import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
 import { planModel } from "@octavo/artifacts/program/registry";
@@ -30,6 +31,8 @@ export class ModelRunner implements Disposable {
   readonly #tokens = new IntList();
   readonly #checkpoint: Checkpoint;
   #adapter: Adapter | undefined;
+  /** Of the sequence's tokens, from now on. */
+  images: readonly PromptImage[] = [];
 
   private constructor(backend: Backend, checkpoint: Checkpoint, model: LoadedModel, cache: KvCache) {
     this.#backend = backend;
@@ -138,6 +141,7 @@ export class ModelRunner implements Disposable {
     };
     const plan = this.#plans.build([sequence], () => ({
       ...(this.#adapter !== undefined && { adapter: { handle: this.#adapter } }),
+      images: this.images,
       addRows: (_, rows) => tokens.forEach((_token, index) => rows.addRow(numComputed + index, output)),
     }));
     const wantLogits = output.kind !== "hidden";

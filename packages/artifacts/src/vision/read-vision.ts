@@ -1,0 +1,81 @@
+import { join } from "node:path";
+import { OctavoError } from "@octavo/protocol/errors";
+import { readJsonFile } from "@octavo/text/files/bounded-json";
+import type { StoredTensor, TensorInfo, VisionPart } from "../checkpoint/checkpoint.js";
+import { tensorSlices } from "../checkpoint/tensor-slices.js";
+import type { ModelConfig } from "../program/model-config.js";
+import { transposedExperts } from "../program/transposed-experts.js";
+import { readImageProcessing } from "./image-processing.js";
+import { checkProcessing, readGemma3Vision } from "./vision-config.js";
+
+const maxConfigBytes = 1 << 20;
+const names = /^(?:model\.)?(?:vision_tower\.(?:vision_model\.)?|multi_modal_projector\.)(.+)$/;
+
+interface VisionSource {
+  readonly folder: string;
+  readonly container: string;
+  /** config.json of the whole. */
+  readonly json: unknown;
+  readonly text: ModelConfig;
+  /** Of the whole. */
+  readonly stored: ReadonlyMap<string, StoredTensor>;
+  readonly readTensors: (stored: ReadonlyMap<string, StoredTensor>) => ReadonlyMap<string, TensorInfo>;
+}
+
+/** What cannot be read leaves a model of text. */
+export function readVision(source: VisionSource): VisionPart | { readonly refusal: string } {
+  const { container, folder, json, text } = source;
+  if (container !== "Gemma3ForConditionalGeneration")
+    return {
+      refusal: `images of ${container} are not supported; those of Gemma3ForConditionalGeneration are`,
+    };
+  try {
+    const config = readGemma3Vision(join(folder, "config.json"), json, text);
+    const found = readProcessor(folder);
+    if (found === undefined)
+      return { refusal: `${folder} has no preprocessor_config.json, which says how images are prepared` };
+    const processing = readImageProcessing(found.path, found.json);
+    checkProcessing(found.path, config, processing);
+    return { config, processing, tensors: towerTensors(source) };
+  } catch (error) {
+    if (error instanceof OctavoError && error.code.startsWith("artifact_")) return { refusal: error.message };
+    throw error;
+  }
+}
+
+/** transformers 5 writes all processors into one file. */
+function readProcessor(folder: string): { readonly path: string; readonly json: unknown } | undefined {
+  const path = join(folder, "preprocessor_config.json");
+  const json = readJsonFile(path, maxConfigBytes);
+  if (json !== undefined) return { path, json };
+  const wholePath = join(folder, "processor_config.json");
+  const whole = readJsonFile(wholePath, maxConfigBytes);
+  const { image_processor: within } = (whole ?? {}) as { image_processor?: unknown };
+  return within === undefined ? undefined : { path: wholePath, json: within };
+}
+
+/** The tower's tensors by their names within it, the patches' convolution and the projection as matrices `[out, in]`. */
+function towerTensors({ stored, readTensors }: VisionSource): ReadonlyMap<string, TensorInfo> {
+  const own = new Map<string, StoredTensor>();
+  for (const tensor of stored.values()) {
+    const name = names.exec(tensor.name)?.[1];
+    if (name !== undefined && !name.startsWith("head.")) own.set(name, { ...tensor, name });
+  }
+  const tensors = new Map(readTensors(own));
+  const patches = tensors.get("embeddings.patch_embedding.weight");
+  if (patches?.shape.length === 4) {
+    const [rows = 0, ...rest] = patches.shape;
+    const shape = [rows, rest.reduce((product, of) => product * of, 1)];
+    tensors.set(patches.name, { ...patches, shape });
+  }
+  const projection = tensors.get("mm_input_projection_weight");
+  if (projection?.shape.length === 2) {
+    tensors.delete(projection.name);
+    const [turned] = tensorSlices(
+      transposedExperts({ ...projection, shape: [1, ...projection.shape] }, false),
+    );
+    const name = "mm_input_projection.weight";
+    if (turned !== undefined) tensors.set(name, { ...turned, name });
+  }
+  return tensors;
+}

@@ -1,0 +1,63 @@
+import type { Backend } from "@octavo/kernels";
+import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
+import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
+import { mostImageTokens } from "../engine-options.js";
+import type { ResolvedLoadOptions } from "../llm/load-options.js";
+import { ImageInput } from "./image-input.js";
+import { VisionTower } from "./vision-tower.js";
+
+/** How a model takes images, or why it takes none. */
+export type Sight =
+  | { readonly input: ImageInput; readonly tower: VisionTower }
+  | { readonly refusal: string };
+
+/** Why a model that could see does not, under these options; undefined where it does. */
+function imageRefusal(
+  { container }: Pick<Checkpoint, "container">,
+  backend: Pick<Backend, "takesGiven" | "info">,
+  options: ResolvedLoadOptions,
+): string | undefined {
+  const { vision } = container ?? {};
+  if (vision === undefined || "refusal" in vision) return vision?.refusal ?? "it reads text only";
+  if (options.limitMmPerPrompt === 0) return "images are turned off (--limit-mm-per-prompt)";
+  if (options.tensorParallelSize > 1) return "images need a tensor_parallel_size of 1";
+  if (options.pipelineParallelSize > 1 || options.pipelineStageAddresses.length > 0)
+    return "images need a pipeline_parallel_size of 1";
+  if (options.enableSleepMode) return "images are not taken in sleep mode";
+  if (backend.takesGiven !== true) return `images are not taken on ${backend.info.name}; on the CPU they are`;
+  const { tokensPerImage } = vision.config;
+  if (tokensPerImage > mostImageTokens({ ...options, backend }))
+    return (
+      `an image has ${tokensPerImage} tokens, which one step must hold beside ${options.maxNumSeqs} sequences: ` +
+      "raise max_num_batched_tokens or lower max_num_seqs"
+    );
+  return undefined;
+}
+
+/** Memory that the vision tower will take. */
+export function imageBytes(backend: Backend, checkpoint: Checkpoint, options: ResolvedLoadOptions): number {
+  const vision = checkpoint.container?.vision;
+  if (vision === undefined || "refusal" in vision) return 0;
+  return imageRefusal(checkpoint, backend, options) === undefined
+    ? VisionTower.byteLength(checkpoint, vision)
+    : 0;
+}
+
+/** Loads the vision tower behind the model's own weights. */
+export async function loadImages(
+  backend: Backend,
+  checkpoint: Checkpoint,
+  tokenizer: Tokenizer,
+  options: ResolvedLoadOptions,
+): Promise<Sight> {
+  const refusal = imageRefusal(checkpoint, backend, options);
+  const vision = checkpoint.container?.vision;
+  if (refusal !== undefined || vision === undefined || "refusal" in vision) return { refusal: refusal ?? "" };
+  const tower = await VisionTower.load(backend, checkpoint, vision, options.signal);
+  try {
+    return { tower, input: new ImageInput(tower, vision, tokenizer, options.limitMmPerPrompt) };
+  } catch (error) {
+    tower[Symbol.dispose]();
+    throw error;
+  }
+}
