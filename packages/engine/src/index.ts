@@ -31,6 +31,7 @@ export type {
   ContentFormat,
   TemplateInput,
   TemplateMessage,
+  TemplatePart,
 } from "@octavo/text/template/chat-template";
 export type { TokenizerFileConfig, TokenizerSource } from "@octavo/text/tokenizer/source";
 export type { Detokenizer, DecodeOptions, EncodeOptions, Tokenizer } from "@octavo/text/tokenizer/tokenizer";

@@ -5,15 +5,23 @@ import type { IssueParams } from "./validation.js";
 export const chatRoles = ["system", "developer", "user", "assistant", "tool"] as const;
 export type ChatRole = (typeof chatRoles)[number];
 
-const textPart = z
+/** Where an image is: a data URL, which the server decodes. */
+export interface ImagePart {
+  readonly type: "image_url";
+  readonly image_url: { readonly url: string };
+}
+
+const contentPart = z
   .object({
     type: z.string(),
     text: z.unknown().optional(),
+    image_url: z.unknown().optional(),
     refusal: z.unknown().optional(),
     prompt_cache_breakpoint: withoutEffect(),
     cache_control: withoutEffect(),
   })
   .transform((part, context) => {
+    if (part.type === "image_url") return imagePart(part.image_url, context);
     const isText = part.type === "text" || part.type === "input_text" || part.type === "output_text";
     const text = isText ? part.text : part.type === "refusal" ? part.refusal : undefined;
     if (typeof text === "string") return { type: "text" as const, text };
@@ -29,15 +37,31 @@ const textPart = z
     const name = JSON.stringify(part.type.slice(0, 48));
     context.addIssue({
       code: "custom",
-      message: `content parts of type ${name} are not supported; this model reads text parts only`,
+      message: `content parts of type ${name} are not supported; parts of type text and image_url are`,
       path: ["type"],
       params: { ...params },
     });
     return z.NEVER;
   });
 
-/** Text content: a string, or parts that all carry text. */
-const content = z.union([z.string(), listOf(textPart, { max: requestLimits.contentParts })]);
+/** OpenAI's object, or the URL alone. `detail` has no effect: a model makes as many tokens of any image. */
+function imagePart(given: unknown, context: z.RefinementCtx): ImagePart {
+  const url = typeof given === "object" && given !== null && "url" in given ? given.url : given;
+  if (typeof url === "string") return { type: "image_url", image_url: { url } };
+  context.addIssue({ code: "custom", message: "an image_url part needs a url", path: ["image_url"] });
+  return z.NEVER;
+}
+
+/** A string, or parts of text and images. */
+const content = z.union([z.string(), listOf(contentPart, { max: requestLimits.contentParts })]);
+
+/** The text of a content, its parts on lines of their own. */
+export function contentText(
+  given: string | readonly ({ readonly type: "text"; readonly text: string } | ImagePart)[],
+): string {
+  if (typeof given === "string") return given;
+  return given.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
+}
 
 /** A call the assistant made earlier; `arguments` is JSON in a string, as OpenAI sends it, or already an object. */
 const functionCall = z.object({

@@ -25,10 +25,29 @@ const textBlock = z.object({
   ...cached,
 });
 
+/** An image in base64; URLs are refused, since the server fetches nothing. */
+const imageBlock = z.object({
+  type: z.literal("image"),
+  source: z.discriminatedUnion(
+    "type",
+    [
+      z.object({
+        type: z.literal("base64"),
+        media_type: z.enum(["image/jpeg", "image/png", "image/gif", "image/webp"]),
+        data: z.string().min(1),
+      }),
+      z.object({ type: z.literal("url"), url: z.string() }),
+    ],
+    { error: "an image's source is base64" },
+  ),
+  ...cached,
+});
+
 const contentBlock = z.discriminatedUnion(
   "type",
   [
     textBlock,
+    imageBlock,
     z.object({ type: z.literal("thinking"), thinking: z.string(), signature: withoutEffect() }),
     z.object({ type: z.literal("redacted_thinking"), data: withoutEffect() }),
     z.object({
@@ -49,7 +68,7 @@ const contentBlock = z.discriminatedUnion(
       ...cached,
     }),
   ],
-  { error: "only text, thinking, tool_use and tool_result blocks are supported; this model reads text" },
+  { error: "only text, image, thinking, tool_use and tool_result blocks are supported" },
 );
 
 const message = z.object({

@@ -27,7 +27,19 @@ const textPart = z.object({
   logprobs: withoutEffect(),
   prompt_cache_breakpoint: withoutEffect(),
 });
+const imagePart = z.object({
+  type: z.literal("input_image"),
+  image_url: z.string(),
+  detail: withoutEffect(),
+  file_id: unsupported("there is no store of files; send image_url with a data URL"),
+  prompt_cache_breakpoint: withoutEffect(),
+});
 const textParts = listOf(textPart, { max: requestLimits.contentParts });
+
+/** Error of the text part, which clients without images meet. */
+const inputPart = z.union([imagePart, textPart], {
+  error: "only parts of text and images (input_image) are supported",
+});
 
 /** What an item of an earlier answer has besides its content, when it is sent back. */
 const answered = {
@@ -42,7 +54,7 @@ const inputMessage = z.object({
   ...answered,
   type: z.literal("message").optional(),
   role: z.enum(["user", "assistant", "system", "developer"]),
-  content: z.union([z.string(), textParts]),
+  content: z.union([z.string(), listOf(inputPart, { max: requestLimits.contentParts })]),
 });
 
 const inputItem = z.union(

@@ -5,6 +5,7 @@ import {
   type ChatCompletionRequest,
   type ChatDelta,
   type ChatFinishReason,
+  contentText,
   OctavoError,
 } from "@octavo/protocol";
 import type { WireExchange } from "@octavo/tracing";
@@ -12,6 +13,7 @@ import type { CapturedSequence } from "../account/content-capture.js";
 import { nowSeconds, type Service } from "../service.js";
 import { ChatOutput, type ChatReader, messageOf } from "@octavo/engine/chat";
 import { chatPrompt } from "./chat-prompt.js";
+import { placedImages, refuseCutImages } from "./image-parts.js";
 import { promptLimit } from "./encode-prompt.js";
 import { resolveMaxTokens, truncatePrompt } from "./context-length.js";
 import { emittedTokens } from "./emitted-tokens.js";
@@ -88,7 +90,11 @@ export async function prepareChat(
   service.checkPriority(request.priority);
   const { model, config } = service;
   const format = outputConstraint(request);
-  const prompt = await chatPrompt(model, request, config, caller, promptLimit(model, request));
+  const prompt = await chatPrompt(model, request, config, caller, {
+    maxTokens: promptLimit(model, request),
+    takesImages: true,
+  });
+  refuseCutImages(prompt, request);
   const promptTokens = truncatePrompt(
     prompt.tokens,
     request.truncate_prompt_tokens,
@@ -125,8 +131,10 @@ export async function prepareChat(
     constraint === undefined
       ? {}
       : await compileConstraint(model.engine, constraint, terms.account.tenant, caller.signal);
+  const images = await placedImages(model, prompt, terms.account, caller);
   const generation: GenerationRequest = {
     kind: "generate",
+    images,
     requestId: caller.octavoId,
     promptTokens,
     params,
@@ -212,5 +220,5 @@ function echoText(request: ChatCompletionRequest): string {
   const last = request.messages.at(-1);
   if (request.echo !== true || request.continue_final_message !== true || last === undefined) return "";
   if (typeof last.content === "string") return last.content;
-  return (last.content ?? []).map((part) => part.text).join("\n");
+  return contentText(last.content ?? []);
 }

@@ -1,9 +1,16 @@
-import type { ChatTemplate, LanguageModel, TemplateInput, TemplateMessage } from "@octavo/engine";
+import type {
+  ChatTemplate,
+  LanguageModel,
+  TemplateInput,
+  TemplateMessage,
+  TemplatePart,
+} from "@octavo/engine";
 import { asFunction, inputName } from "@octavo/engine/chat";
 import { detectContentFormat } from "@octavo/engine/parts";
 import { TemplateWorkError } from "@octavo/text/template/template-work";
 import { OctavoError, type ChatCompletionRequest, type ChatMessage } from "@octavo/protocol";
 import { encodePrompt } from "./encode-prompt.js";
+import { imagesOf } from "./image-parts.js";
 import { invalidField, unsupportedField } from "@octavo/protocol/refusal";
 import type { Caller } from "./run.js";
 
@@ -53,6 +60,15 @@ const widelySentVariables = new Set(["enable_thinking", "thinking", "preserve_th
 export interface ChatPrompt {
   readonly text: string;
   readonly tokens: Int32Array;
+  /** In the order of their places in the text; empty where images are not taken. */
+  readonly images: readonly Uint8Array[];
+}
+
+interface ChatPromptUse {
+  /** A longer prompt cannot be served; default any length may be. */
+  readonly maxTokens?: number | undefined;
+  /** Default images are refused. */
+  readonly takesImages?: boolean;
 }
 
 /** Renders the messages with the model's template, or the request's if trusted, and tokenises the text: up to `maxTokens`. */
@@ -61,13 +77,15 @@ export async function chatPrompt(
   fields: ChatPromptFields,
   options: ChatPromptOptions,
   caller: Pick<Caller, "account" | "signal">,
-  maxTokens?: number,
+  { maxTokens, takesImages = false }: ChatPromptUse = {},
 ): Promise<ChatPrompt> {
-  const text = await renderChatPrompt(model, fields, options, caller);
+  const images = imagesOf(fields.messages, takesImages ? model : undefined);
+  const rendered = await renderChatPrompt(model, fields, options, caller);
+  const text = images.length === 0 ? rendered : (model.images?.expand(rendered, images.length) ?? rendered);
   // templates write BOS themselves, so none is added unless requested
   const addSpecialTokens = fields.add_special_tokens ?? false;
   const encoding = { addSpecialTokens, maxTokens };
-  return { text, tokens: await encodePrompt(model, text, encoding, caller, "messages") };
+  return { text, tokens: await encodePrompt(model, text, encoding, caller, "messages"), images };
 }
 
 async function renderChatPrompt(
@@ -90,7 +108,7 @@ async function renderChatPrompt(
   const template = requested === undefined ? modelTemplate(model, hasTools) : undefined;
   const { account, signal } = caller;
   if (template !== undefined) {
-    const input = templateInput(fields, template, options);
+    const input = templateInput(fields, template, options, model.images?.placeholder);
     try {
       return template.render(input, maxLoopWork);
     } catch (error) {
@@ -99,7 +117,8 @@ async function renderChatPrompt(
     }
   }
   const source = requested ?? "";
-  const input = templateInput(fields, { source, contentFormat: detectContentFormat(source) }, options);
+  const contentFormat = detectContentFormat(source);
+  const input = templateInput(fields, { source, contentFormat }, options, model.images?.placeholder);
   return model.renderRequestTemplate(source, input, signal, account.tenant);
 }
 
@@ -114,13 +133,14 @@ function templateInput(
   fields: ChatPromptFields,
   template: Pick<ChatTemplate, "source" | "contentFormat" | "variables">,
   options: ChatPromptOptions,
+  placeholder: string | undefined,
 ): TemplateInput {
   const { chatTemplateContentFormat: chosen } = options;
   const format = chosen === "auto" ? template.contentFormat : chosen === "openai" ? "parts" : "string";
   const isText = ({ role }: ChatMessage, index: number): boolean =>
     format === "string" || (format === "text_then_parts" && index === 0 && role !== "user");
   const given = fields.messages.map((message, index) =>
-    templateMessage(message, index, !isText(message, index)),
+    templateMessage(message, index, isText(message, index) ? placeholder : "parts"),
   );
   const messages = /["']developer["']/.test(template.source) ? given : withoutDeveloper(given);
   const dropsTools = options.excludeToolsWhenToolChoiceNone && fields.tool_choice === "none";
@@ -167,18 +187,19 @@ function withoutDeveloper(messages: readonly TemplateMessage[]): readonly Templa
   );
   const systems = renamed.filter(({ role }) => role === "system");
   if (systems.length === 1 && renamed[0] === systems[0]) return renamed;
-  const texts = systems.map(({ content }) => contentText(content ?? "")).filter((text) => text !== "");
+  const texts = systems.map(({ content }) => plainText(content ?? "")).filter((text) => text !== "");
   return [
     { role: "system", content: texts.join("\n\n") },
     ...renamed.filter(({ role }) => role !== "system"),
   ];
 }
 
-function templateMessage(message: ChatMessage, index: number, keepsParts: boolean): TemplateMessage {
+/** `layout`: contents stay in parts, or else what stands for an image in their text. */
+function templateMessage(message: ChatMessage, index: number, layout: string | undefined): TemplateMessage {
   const reasoning = message.reasoning ?? message.reasoning_content ?? undefined;
   return {
     role: message.role,
-    content: messageContent(message, keepsParts),
+    content: messageContent(message, layout),
     ...(message.name ? { name: message.name } : {}),
     ...(message.tool_calls && message.tool_calls.length > 0
       ? { tool_calls: message.tool_calls.map((call, at) => templateToolCall(call, index, at)) }
@@ -191,15 +212,21 @@ function templateMessage(message: ChatMessage, index: number, keepsParts: boolea
 /** A text or parts, never null, as templates take no part of a missing content; what tools say is a text always. As vLLM. */
 function messageContent(
   message: ChatMessage,
-  keepsParts: boolean,
+  layout: string | undefined,
 ): Exclude<TemplateMessage["content"], null> {
   const content = message.content ?? message.refusal ?? [];
-  if (!keepsParts || message.role === "tool") return contentText(content);
-  return typeof content === "string" ? [{ type: "text", text: content }] : content;
+  const parts: readonly TemplatePart[] =
+    typeof content === "string"
+      ? [{ type: "text", text: content }]
+      : content.map((part) => (part.type === "text" ? part : { type: "image" }));
+  if (layout === "parts" && message.role !== "tool") return parts;
+  return typeof content === "string" ? content : plainText(parts, layout);
 }
 
-function contentText(content: Exclude<TemplateMessage["content"], null>): string {
-  return typeof content === "string" ? content : content.map((part) => part.text).join("\n");
+/** `placeholder`: what stands for an image. */
+function plainText(content: Exclude<TemplateMessage["content"], null>, placeholder = ""): string {
+  if (typeof content === "string") return content;
+  return content.map((part) => (part.type === "text" ? part.text : placeholder)).join("\n");
 }
 
 type ToolCall = NonNullable<ChatMessage["tool_calls"]>[number];

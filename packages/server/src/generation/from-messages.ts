@@ -126,8 +126,18 @@ function userMessages(blocks: Blocks): readonly object[] {
     const text = typeof content === "string" ? content : (content ?? []).map((part) => part.text).join("\n");
     return [{ role: "tool", tool_call_id: block.tool_use_id, content: text }];
   });
-  const text = textOf(blocks);
-  return text === "" && results.length > 0 ? results : [...results, { role: "user", content: text }];
+  const content = blocks.some(({ type }) => type === "image") ? partsOf(blocks) : textOf(blocks);
+  return content === "" && results.length > 0 ? results : [...results, { role: "user", content }];
+}
+
+function partsOf(blocks: Blocks): readonly object[] {
+  return blocks.flatMap((block): readonly object[] => {
+    if (block.type === "text") return [{ type: "text", text: block.text }];
+    if (block.type !== "image") return [];
+    const { source } = block;
+    const url = source.type === "url" ? source.url : `data:${source.media_type};base64,${source.data}`;
+    return [{ type: "image_url", image_url: { url } }];
+  });
 }
 
 function textOf(blocks: Blocks): string {

@@ -9,7 +9,7 @@ import {
 /** A chat message being built. */
 export interface DraftMessage {
   readonly role: string;
-  content: string | null;
+  content: string | null | readonly object[];
   reasoning?: string;
   tool_calls?: object[];
   readonly tool_call_id?: string;
@@ -118,9 +118,9 @@ function addItem(messages: DraftMessage[], item: ResponsesInputItem): void {
     turn.content === null &&
     turn.tool_calls === undefined
   ) {
-    turn.content = textOf(item.content);
+    turn.content = contentOf(item.content);
   } else {
-    messages.push({ role: item.role, content: textOf(item.content) });
+    messages.push({ role: item.role, content: contentOf(item.content) });
   }
 }
 
@@ -128,6 +128,19 @@ type OutputItem = Extract<ResponsesInputItem, { readonly output: unknown }>;
 
 function isOutput(item: ResponsesInputItem): item is OutputItem {
   return item.type === "function_call_output" || item.type === "custom_tool_call_output";
+}
+
+type Content = Extract<ResponsesInputItem, { readonly role: unknown }>["content"];
+
+function contentOf(content: Content): string | readonly object[] {
+  if (typeof content === "string") return content;
+  const texts = content.flatMap((part) => (part.type === "input_image" ? [] : [part]));
+  if (texts.length === content.length) return textOf(texts);
+  return content.map((part) =>
+    part.type === "input_image"
+      ? { type: "image_url", image_url: { url: part.image_url } }
+      : { type: "text", text: part.text },
+  );
 }
 
 function textOf(content: string | readonly { readonly text: string }[]): string {

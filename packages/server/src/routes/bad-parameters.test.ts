@@ -67,7 +67,7 @@ describe("bad parameters", () => {
         ],
       },
       "messages[0].content[1].type",
-      /"image_url" are not supported/,
+      /this model reads text only/,
       "unsupported_parameter",
     ],
     [

@@ -49,7 +49,9 @@ export async function handleCountTokens(
   request: CountTokensRequest,
 ): Promise<void> {
   service.servedModel(request.model);
-  const { tokens } = await chatPrompt(service.model, chatFromMessages(request), service.config, context);
+  const { tokens } = await chatPrompt(service.model, chatFromMessages(request), service.config, context, {
+    takesImages: true,
+  });
   sendJson(context.response, 200, { input_tokens: tokens.length });
 }
 

@@ -14,7 +14,11 @@ export async function handleTokenize(
   const { tokenizer, engine } = service.model;
   const { messages } = request;
   const tokens = messages
-    ? (await chatPrompt(service.model, { ...request, messages }, service.config, context)).tokens
+    ? (
+        await chatPrompt(service.model, { ...request, messages }, service.config, context, {
+          takesImages: true,
+        })
+      ).tokens
     : await tokenizer.encodeAsync(request.prompt ?? "", {
         addSpecialTokens: request.add_special_tokens ?? true,
         signal: context.signal,

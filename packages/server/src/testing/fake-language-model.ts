@@ -94,7 +94,9 @@ function render(input: TemplateInput): string {
 }
 
 function textOf(content: TemplateMessage["content"]): string {
-  return typeof content === "string" ? content : (content ?? []).map((part) => part.text).join("|");
+  return typeof content === "string"
+    ? content
+    : (content ?? []).map((part) => (part.type === "text" ? part.text : "")).join("|");
 }
 
 const fakeConfig: ModelConfig = {

@@ -1,7 +1,10 @@
+/** Templates write what stands for an image; the image itself is not theirs. */
+export type TemplatePart = { readonly type: "text"; readonly text: string } | { readonly type: "image" };
+
 /** A chat message as templates see it: OpenAI's wire form with content flattened to text, or its text parts for templates that read parts. */
 export interface TemplateMessage {
   readonly role: string;
-  readonly content: string | null | readonly { readonly type: "text"; readonly text: string }[];
+  readonly content: string | null | readonly TemplatePart[];
   readonly name?: string;
   readonly tool_calls?: readonly unknown[];
   readonly tool_call_id?: string;
