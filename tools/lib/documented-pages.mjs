@@ -82,6 +82,11 @@ export const notRun = [
     "octavo eval run --target http://127.0.0.1:8000 --dataset cases.jsonl --evaluator contains --ray",
     "needs a Ray cluster; packages/evals/src/runners/ray/ray.test.ts starts one",
   ],
+  ["npm install sharp", "installs from the registry; the lockfile has it for tests"],
+  [
+    "octavo serve google/gemma-3",
+    "needs Gemma 3 of the hub; packages/server/src/images.test.ts serves a fixture",
+  ],
   [
     "octavo serve BAAI/",
     "needs an encoder of the hub; packages/server/src/embedding-model.test.ts serves fixtures",

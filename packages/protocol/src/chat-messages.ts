@@ -55,14 +55,6 @@ function imagePart(given: unknown, context: z.RefinementCtx): ImagePart {
 /** A string, or parts of text and images. */
 const content = z.union([z.string(), listOf(contentPart, { max: requestLimits.contentParts })]);
 
-/** The text of a content, its parts on lines of their own. */
-export function contentText(
-  given: string | readonly ({ readonly type: "text"; readonly text: string } | ImagePart)[],
-): string {
-  if (typeof given === "string") return given;
-  return given.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
-}
-
 /** A call the assistant made earlier; `arguments` is JSON in a string, as OpenAI sends it, or already an object. */
 const functionCall = z.object({
   id: z.string().nullish(),

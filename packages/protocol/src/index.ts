@@ -47,12 +47,10 @@ export { maxTokenId, requestLimits } from "./fields.js";
 export type { PromptInput } from "./prompt-input.js";
 export {
   chatRoles,
-  contentText,
   type ChatCustomTool,
   type ChatMessage,
   type ChatRole,
   type ChatTool,
-  type ImagePart,
   toolNameOf,
 } from "./chat-messages.js";
 export {

@@ -91,8 +91,8 @@ describe("images in requests, through the official clients", () => {
     const beforeImage = await cached(grey);
     const whole = await cached(grey);
     assert.ok(whole > beforeImage + 16, `${whole} and ${beforeImage} tokens were cached`);
-    const before = (await chat([textPart("x")])).usage?.prompt_tokens ?? 0;
-    assert.ok(beforeImage < before + 16, `${beforeImage} tokens of another image were cached`);
+    const numTextTokens = (await chat([textPart("x")])).usage?.prompt_tokens ?? 0;
+    assert.ok(beforeImage < numTextTokens + 16, `${beforeImage} tokens of another image were cached`);
   });
 
   it("two images in one message, and a stream", async () => {

@@ -169,7 +169,7 @@ test("images that do not fit their prompt or the step are refused", async () => 
   const [image] = request.images ?? [];
   assert.ok(image !== undefined);
   const refuse = (images: readonly PromptImage[], message: RegExp): void =>
-    void assert.throws(() => llm.engine.generate({ ...request, images }), {
+    assert.throws(() => llm.engine.generate({ ...request, images }), {
       code: "invalid_request",
       message,
     });
@@ -203,4 +203,32 @@ test("what a model lacks for images is said when it is loaded", async () => {
   assert.match((await warned({ enableSleepMode: true }))[1], /not taken in sleep mode/);
   await using llm = await load({});
   assert.equal(llm.images?.maxImages, 16);
+});
+
+test("a chat of the library takes images as bytes of files", async () => {
+  await using llm = await load({});
+  const image = (name: string) => ({ type: "image" as const, image: readFileSync(fixtureImage(name)) });
+  const ask = (name: string): Promise<string> => {
+    const content = [image(name), { type: "text" as const, text: "What is this?" }];
+    return llm
+      .chat([{ role: "user", content }], { maxTokens: 8, temperature: 0 })
+      .result()
+      .then(({ text }) => text);
+  };
+  assert.notDeepEqual(await ask("photo.jpg"), await ask("colours.png"));
+  assert.deepEqual(await ask("photo.jpg"), await ask("photo.jpg"));
+  await assert.rejects(async () => llm.chat([{ role: "user", content: [{ type: "image" }] }]).result(), {
+    code: "invalid_request",
+    message: /needs `image`/,
+  });
+  const broken = [{ type: "image" as const, image: new Uint8Array(40) }];
+  await assert.rejects(async () => llm.chat([{ role: "user", content: broken }]).result(), {
+    code: "invalid_request",
+    message: /^Image 0: The image is none of PNG/,
+  });
+  await using blind = await load({ limitMmPerPrompt: 0 });
+  await assert.rejects(async () => blind.chat([{ role: "user", content: broken }]).result(), {
+    code: "invalid_request",
+    message: /takes no images: images are turned off/,
+  });
 });

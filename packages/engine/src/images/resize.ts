@@ -11,7 +11,7 @@ export type ResizeFilter = "bilinear" | "bicubic";
 interface Kernel {
   /** How far it reaches, in pixels of the smaller of the two images. */
   readonly support: number;
-  weigh(distance: number): number;
+  readonly weigh: (distance: number) => number;
 }
 
 const kernels: Readonly<Record<ResizeFilter, Kernel>> = {

@@ -93,6 +93,6 @@ function stepOf({ config }: VisionPart): Omit<StepPlan, "received"> {
     blockTables: Int32Array.from({ length: numBlocks }, (_, block) => block),
     blockTableStarts: Int32Array.of(0, numBlocks),
     outputTokens: Int32Array.from({ length: numOutputs }, (_, token) => (token + 1) * perToken - 1),
-    outputs: Array<OutputRow>(numOutputs).fill(pooled),
+    outputs: Array.from({ length: numOutputs }, () => pooled),
   };
 }

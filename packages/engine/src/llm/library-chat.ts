@@ -45,12 +45,21 @@ export class LibraryChat {
   /** The next request: the conversation so far as the template lays it out. */
   async prepare(
     render: (input: TemplateInput) => string,
-  ): Promise<{ readonly text: string; readonly terms: ChatTerms }> {
+  ): Promise<{ readonly text: string; readonly images: readonly Uint8Array[]; readonly terms: ChatTerms }> {
     const { documents, addGenerationPrompt, continueFinalMessage, variables, thinkingBudget } = this.#options;
     const { wire } = await this.#toolSet();
     const layout = given({ documents, addGenerationPrompt, continueFinalMessage, variables });
     const tools = wire.length > 0 && this.#options.toolChoice !== "none" ? { tools: wire } : {};
-    const text = render({ messages: this.#messages, ...tools, ...layout });
+    const images = this.#messages.flatMap((message) => imagesOf(message));
+    if (images.length > 0 && this.#model.images === undefined)
+      throw new OctavoError(
+        "invalid_request",
+        `${this.#model.name} takes no images: ${this.#model.imageRefusal ?? "it reads text only"}.`,
+        { param: "messages" },
+      );
+    const rendered = render({ messages: this.#messages.map(withoutImages), ...tools, ...layout });
+    const text =
+      images.length === 0 ? rendered : (this.#model.images?.expand(rendered, images.length) ?? rendered);
     const fields = {
       messages: [],
       tools: wire.length > 0 ? wire : null,
@@ -66,6 +75,7 @@ export class LibraryChat {
     const { keptSpecialTokens } = output;
     return {
       text,
+      images,
       terms: {
         constraint: constraint?.spec,
         keptSpecialTokens,
@@ -128,6 +138,24 @@ const plainReader = {
 
 function choiceOf(choice: ChatOptions["toolChoice"]): unknown {
   return typeof choice === "object" ? { type: "function", function: { name: choice.name } } : choice;
+}
+
+function imagesOf({ content }: TemplateMessage): Uint8Array[] {
+  if (typeof content === "string" || content === null) return [];
+  return content.flatMap((part) => {
+    if (part.type !== "image") return [];
+    if (part.image instanceof Uint8Array) return [part.image];
+    throw new OctavoError("invalid_request", "An image part needs `image`, the bytes of its file.", {
+      param: "messages",
+    });
+  });
+}
+
+/** Images may be large, and templates have no use for them. */
+function withoutImages(message: TemplateMessage): TemplateMessage {
+  const { content } = message;
+  if (typeof content === "string" || content === null) return message;
+  return { ...message, content: content.map((part) => (part.type === "image" ? { type: "image" } : part)) };
 }
 
 /** As templates take it: arguments are an object. */

@@ -199,9 +199,11 @@ export class LLM implements LanguageModel {
     );
     chat.catch(() => undefined);
     const start = async (): Promise<StartedGeneration> => {
-      const { text, terms } = await (await chat).prepare((input) => this.renderChat(input));
+      const { text, images, terms } = await (await chat).prepare((input) => this.renderChat(input));
       // The template writes the special tokens itself.
-      return this.#start((signal) => this.#tokens(text, false, signal), generateOptionsOf(options), terms);
+      const encode = (signal: AbortSignal | undefined): Promise<Int32Array> =>
+        this.#tokens(text, false, signal);
+      return this.#start(encode, generateOptionsOf(options), { ...terms, images });
     };
     return new Generation(start, async (result) => (await chat).next(start)(result));
   }
@@ -216,7 +218,7 @@ export class LLM implements LanguageModel {
   async #start(
     encode: (signal: AbortSignal | undefined) => Promise<Int32Array>,
     options: GenerateOptions,
-    chat?: ChatTerms,
+    chat?: ChatTerms & { readonly images: readonly Uint8Array[] },
   ): Promise<StartedGeneration> {
     const {
       signal,
@@ -242,14 +244,26 @@ export class LLM implements LanguageModel {
     });
     const spec = chat === undefined ? constraint : chat.constraint;
     const grammar = spec && (await this.engine.compileGrammar(spec, signal));
-    const { keptSpecialTokens, thinking } = chat ?? {};
+    const { keptSpecialTokens, thinking, images: files = [] } = chat ?? {};
+    const images =
+      files.length === 0 ? undefined : await this.images?.place(promptTokens, files, { ...account, signal });
     const request: GenerationRequest = {
       kind: "generate",
       requestId,
       promptTokens,
       params: keptSpecialTokens === undefined ? params : { ...params, keptSpecialTokens },
       arrivalMs,
-      ...given({ thinking, grammar, adapter, cacheSalt, promptLogprobsFrom, priority, account, deadlines }),
+      ...given({
+        images,
+        thinking,
+        grammar,
+        adapter,
+        cacheSalt,
+        promptLogprobsFrom,
+        priority,
+        account,
+        deadlines,
+      }),
     };
     const createReader = chat?.createReader(promptTokens);
     return { requestId, promptTokens, signal, createReader, events: this.engine.generate(request, signal) };

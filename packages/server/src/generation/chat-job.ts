@@ -5,7 +5,6 @@ import {
   type ChatCompletionRequest,
   type ChatDelta,
   type ChatFinishReason,
-  contentText,
   OctavoError,
 } from "@octavo/protocol";
 import type { WireExchange } from "@octavo/tracing";
@@ -220,5 +219,5 @@ function echoText(request: ChatCompletionRequest): string {
   const last = request.messages.at(-1);
   if (request.echo !== true || request.continue_final_message !== true || last === undefined) return "";
   if (typeof last.content === "string") return last.content;
-  return contentText(last.content ?? []);
+  return (last.content ?? []).flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
 }

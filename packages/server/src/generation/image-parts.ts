@@ -1,8 +1,12 @@
 import type { Account, LanguageModel, PromptImage } from "@octavo/engine";
 import type { ChatCompletionRequest, ChatMessage } from "@octavo/protocol";
 import { invalidField, unsupportedField } from "@octavo/protocol/refusal";
-import type { ChatPrompt } from "./chat-prompt.js";
 import type { Caller } from "./run.js";
+
+interface PromptWithImages {
+  readonly tokens: Int32Array;
+  readonly images: readonly Uint8Array[];
+}
 
 /**
  * The images of a conversation as they came, in order. Nothing is decoded yet.
@@ -50,7 +54,7 @@ function bytesOf(url: string, param: string): Uint8Array {
 
 /** A prompt that is cut would have images without their tokens. */
 export function refuseCutImages(
-  { images }: Pick<ChatPrompt, "images">,
+  { images }: Pick<PromptWithImages, "images">,
   { truncate_prompt_tokens: truncated }: Pick<ChatCompletionRequest, "truncate_prompt_tokens">,
 ): void {
   if (images.length > 0 && truncated !== undefined && truncated !== null)
@@ -60,7 +64,7 @@ export function refuseCutImages(
 /** Reads the images of a prompt that fits; undefined where there are none. */
 export function placedImages(
   { images: input }: Pick<LanguageModel, "images">,
-  { tokens, images }: Pick<ChatPrompt, "tokens" | "images">,
+  { tokens, images }: PromptWithImages,
   { tenant, cacheScope }: Pick<Account, "tenant" | "cacheScope">,
   { signal }: Pick<Caller, "signal">,
 ): Promise<readonly PromptImage[]> | undefined {

@@ -65,7 +65,7 @@ export class ResponseBuilder {
 
   /** The answer as a message of the conversation. */
   get message(): DraftMessage {
-    const message: DraftMessage = { role: "assistant", content: null };
+    const message: DraftMessage & { content: string | null } = { role: "assistant", content: null };
     for (const item of this.#output) {
       if (item.type === "message") message.content = (message.content ?? "") + textOf(item);
       else if (item.type === "reasoning") message.reasoning = (message.reasoning ?? "") + textOf(item);

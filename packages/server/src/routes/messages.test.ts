@@ -240,7 +240,7 @@ describe("failures of messages", () => {
     assert.equal(refused.status, 400);
     const body = (await refused.json()) as { type: string; error: { type: string; message: string } };
     assert.deepEqual([body.type, body.error.type], ["error", "invalid_request_error"]);
-    assert.match(body.error.message, /messages\[0\]\.content\[0\].*only text/);
+    assert.match(body.error.message, /messages\[0\]\.content\[0\].*reads text only/);
   });
 
   it("in a stream are an error event", async () => {

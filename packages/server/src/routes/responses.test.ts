@@ -189,7 +189,7 @@ describe("failures of responses", () => {
     [{ input: [{ type: "item_reference", id: "x" }] }, "input[0].type"],
     [
       { input: [{ role: "user", content: [{ type: "input_image", image_url: "x" }] }] },
-      "input[0].content[0].type",
+      "messages[0].content[0].type",
     ],
     [{ input: "hi", tools: [{ type: "web_search" }] }, "tools[0].type"],
     [{ input: "hi", truncation: "auto" }, "truncation"],

@@ -1,5 +1,7 @@
-/** Templates write what stands for an image; the image itself is not theirs. */
-export type TemplatePart = { readonly type: "text"; readonly text: string } | { readonly type: "image" };
+/** Templates write what stands for an image. `image`: a PNG, JPEG, WebP or GIF as its file has it; templates do not see it. */
+export type TemplatePart =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "image"; readonly image?: Uint8Array };
 
 /** A chat message as templates see it: OpenAI's wire form with content flattened to text, or its text parts for templates that read parts. */
 export interface TemplateMessage {

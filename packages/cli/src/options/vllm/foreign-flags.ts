@@ -15,7 +15,10 @@ export interface ForeignFlags {
 
 const several = "a server computes on one machine: run several servers behind `octavo gateway`";
 const kernels = "kernels for CPUs are chosen by measured speed; see --kernels";
-const textOnly = "models are served as text, and images in requests are refused";
+const asTransformers =
+  "images are prepared as the model's own processor says, one at a time beside the engine's steps";
+const noFetching = "nothing is fetched or read for a request: images come in data URLs";
+const imagesAlone = "of what is no text, models take images alone";
 const noGraphs = "there is no graph to compile or capture";
 const python = "code in Python cannot be loaded";
 
@@ -71,19 +74,29 @@ export const foreignFlags: readonly ForeignFlags[] = [
   },
   {
     effect: "none",
-    flags: `--language-model-only --limit-mm-per-prompt= --media-io-kwargs= --mm-processor-kwargs= --mm-processor-cache-gb=
+    flags: `--media-io-kwargs= --mm-processor-kwargs= --mm-processor-cache-gb=
       --mm-processor-cache-type= --mm-hasher-algorithm= --mm-shm-cache-max-object-size-mb= --mm-encoder-tp-mode= --mm-encoder-attn-backend=
       --mm-encoder-attn-dtype= --mm-encoder-fp8-scale-path= --mm-encoder-fp8-scale-save-path= --mm-encoder-fp8-scale-save-margin=
       --interleave-mm-strings --skip-mm-profiling --video-pruning-rate= --video-pruning-method= --mm-tensor-ipc= --mm-processor-device=
-      --mm-ipc-gpu-memory-gb= --mm-device-do-normalize --disable-chunked-mm-input --allowed-local-media-path= --allowed-media-domains=*
-      --trust-request-mm-kwargs --ec-manager-config=`,
-    why: textOnly,
+      --mm-ipc-gpu-memory-gb= --mm-device-do-normalize --disable-chunked-mm-input --trust-request-mm-kwargs
+      --ec-manager-config=`,
+    why: asTransformers,
+  },
+  {
+    effect: "none",
+    flags: "--allowed-local-media-path= --allowed-media-domains=*",
+    why: noFetching,
+  },
+  {
+    effect: "refused",
+    flags: "--language-model-only",
+    why: "`--limit-mm-per-prompt '{\"image\": 0}'` leaves out what reads images",
   },
   {
     effect: "refused",
     flags: `--enable-mm-embeds --mm-encoder-only --enable-tower-connector-lora --default-mm-loras= --ec-transfer-config=
       --diffusion-config=`,
-    why: textOnly,
+    why: imagesAlone,
   },
   {
     effect: "none",

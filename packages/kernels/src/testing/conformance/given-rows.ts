@@ -6,7 +6,7 @@ import { attend } from "../reference-ops.js";
 import { SeededRandom } from "../seeded-random.js";
 import { attentionTolerances, wholePlan } from "./whole-sequences.js";
 
-const hidden: OutputRow = { kind: "hidden" };
+const hiddenRows = (length: number): OutputRow[] => Array.from({ length }, () => ({ kind: "hidden" }));
 
 /** What images need: rows in the place of embedded ids, and tokens that see others behind themselves. */
 export function givenRowsConformance(open: () => Backend): void {
@@ -30,7 +30,7 @@ export function givenRowsConformance(open: () => Backend): void {
         maxTokens: 12,
       });
       using cache = backend.createKvCache(smallestCache);
-      const plan = wholePlan([7, 5], Array<OutputRow>(12).fill(hidden), [...Array(12).keys()]);
+      const plan = wholePlan([7, 5], hiddenRows(12), [...Array(12).keys()]);
       const given = { tokens: Int32Array.of(2, 3, 8), rows: random.floats(3 * 8) };
       const { rows } = await backend.execute(program, cache, { ...plan, given });
       for (const [token, row] of rows.entries()) {
@@ -141,7 +141,7 @@ async function checkImages(
     steps.push(...(await run({ ...planOf(from, to), lastSeen: lastSeen.slice(from, to) })));
   const both = wholePlan(
     [30, length],
-    Array<OutputRow>(length).fill(hidden),
+    hiddenRows(length),
     [...rows.keys()].map((row) => 30 + row),
   );
   const beside = await run({
@@ -157,7 +157,7 @@ async function checkImages(
 
 /** Positions [from, to) of the sequence; those before were computed by earlier steps. */
 function planOf(from: number, to: number): StepPlan {
-  const outputs = Array<OutputRow>(to - from).fill(hidden);
+  const outputs = hiddenRows(to - from);
   const plan = wholePlan([to], outputs, [...outputs.keys()]);
   // Blocks of a shorter sequence would lie elsewhere.
   const numBlocks = Math.ceil(length / 16);
