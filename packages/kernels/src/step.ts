@@ -127,6 +127,11 @@ export interface StepPlan {
   readonly outputs: readonly OutputRow[];
   /** For each of the program's `receive` ops in turn `[numTokens, width]`; needed where it has any. */
   readonly received?: Float32Array;
+  /**
+   * Runs one of so many parts of the program's ops, in order, so that other programs' steps run between them. All parts have the same
+   * tokens, no other step of the program comes between, and the last one alone has output rows. Only where the backend takes given rows.
+   */
+  readonly part?: { readonly index: number; readonly count: number };
   /** Also return the raw logits of all sample and score rows (tests, comparisons). */
   readonly wantLogits?: boolean;
 }

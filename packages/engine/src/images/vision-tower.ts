@@ -1,4 +1,11 @@
-import { type Backend, type KvCache, kvLayersOf, type OutputRow, type StepPlan } from "@octavo/kernels";
+import {
+  type Backend,
+  type KvCache,
+  kvLayersOf,
+  type OutputRow,
+  type StepPlan,
+  type StepResult,
+} from "@octavo/kernels";
 import type { Checkpoint, VisionPart } from "@octavo/artifacts/checkpoint/checkpoint";
 import { planSiglip } from "@octavo/artifacts/vision/siglip";
 import { OctavoError } from "@octavo/protocol/errors";
@@ -7,18 +14,21 @@ import { patchPositions } from "./patches.js";
 
 const blockSize = 16;
 
-/** Makes rows of a decoder's stream from an image's patches, one image a step. Between them, the engine's steps run. */
+/** Makes rows of a decoder's stream from an image's patches: one image at a time, a layer a step, so that the engine's own steps run between. */
 export class VisionTower implements Disposable {
   readonly #backend: Backend;
   readonly #loaded: LoadedModel;
   readonly #cache: KvCache;
   readonly #step: Omit<StepPlan, "received">;
+  readonly #numParts: number;
+  #latest: Promise<unknown> = Promise.resolve();
 
   private constructor(backend: Backend, vision: VisionPart, loaded: LoadedModel, cache: KvCache) {
     this.#backend = backend;
     this.#loaded = loaded;
     this.#cache = cache;
     this.#step = stepOf(vision);
+    this.#numParts = vision.config.numLayers;
   }
 
   static async load(
@@ -54,11 +64,18 @@ export class VisionTower implements Disposable {
   }
 
   /** `[tokens, width of the decoder's stream]`. */
-  async rows(patches: Float32Array): Promise<Float32Array> {
-    const { rows } = await this.#backend.execute(this.#loaded.program, this.#cache, {
-      ...this.#step,
-      received: patches,
-    });
+  rows(patches: Float32Array): Promise<Float32Array> {
+    const own = this.#latest.then(() => this.#run(patches));
+    this.#latest = own.catch(() => undefined);
+    return own;
+  }
+
+  async #run(patches: Float32Array): Promise<Float32Array> {
+    const execute = (plan: Partial<StepPlan>): Promise<StepResult> =>
+      this.#backend.execute(this.#loaded.program, this.#cache, { ...this.#step, received: patches, ...plan });
+    const count = this.#numParts;
+    for (let index = 0; index < count - 1; index++) await execute({ part: { index, count }, outputs: [] });
+    const { rows } = await execute({ part: { index: count - 1, count } });
     const width = rows[0]?.hidden?.length ?? 0;
     const joined = new Float32Array(rows.length * width);
     for (const [index, { hidden, error }] of rows.entries()) {

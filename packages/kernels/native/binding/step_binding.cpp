@@ -261,6 +261,13 @@ Napi::Value execute_step(const Napi::CallbackInfo& info) {
         copy_floats(given, "rows", plan.given_rows);
     }
     plan.wants_logits = source.Get("wantLogits").ToBoolean();
+    plan.part = 0;
+    plan.num_parts = 1;
+    if (source.Has("part")) {
+        const Napi::Object part = source.Get("part").As<Napi::Object>();
+        plan.part = part.Get("index").As<Napi::Number>().Int64Value();
+        plan.num_parts = part.Get("count").As<Napi::Number>().Int64Value();
+    }
     const Napi::Value promise = job->promise();
     unwrap<BackendThread>(info[0])->submit(env, std::move(job));
     return promise;

@@ -348,7 +348,10 @@ void Executor::run(Program& program, const KvCache& cache, const StepPlan& plan,
     states_.begin(plan.layout(), plan.recurrent, cache.states());
     for (RopeTable& rope : program.ropes()) rope.fill(plan.positions.data(), plan.num_tokens, pool_);
     encoded_.span = kNoSpan;
-    for (const Op& op : program.ops()) {
+    const size_t num_ops = program.ops().size();
+    const size_t end = num_ops * static_cast<size_t>(plan.part + 1) / static_cast<size_t>(plan.num_parts);
+    for (size_t i = num_ops * static_cast<size_t>(plan.part) / static_cast<size_t>(plan.num_parts); i < end; i++) {
+        const Op& op = program.ops()[i];
         if (cancelled.load(std::memory_order_relaxed)) return;
         if (writes(op, encoded_.span.buffer) || std::holds_alternative<GatherOp>(op)) encoded_.span = kNoSpan;
         if (step.num_rows > 0) std::visit(step, op);

@@ -63,6 +63,9 @@ struct StepPlan {
     std::vector<int32_t> sequence_adapters;
     StateLayout recurrent;
     bool wants_logits = false;
+    /// Runs this of so many equal parts of the program's ops.
+    int64_t part = 0;
+    int64_t num_parts = 1;
     /// What an earlier stage sent: the spans of its sends, one after another, each of all rows.
     std::vector<float> received;
 

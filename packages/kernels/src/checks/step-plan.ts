@@ -31,6 +31,7 @@ export function checkStepPlan(plan: StepPlan, program: CheckedProgram, cache: Kv
   checkGiven(plan, program);
   checkReceived(plan, program.spec);
   checkStepStates(plan, program, cache.states);
+  checkPart(plan);
   checkOutputs(plan, program);
 }
 
@@ -114,6 +115,14 @@ function checkSequences(plan: StepPlan, cache: KvCacheSpec): void {
       }
     }
   }
+}
+
+function checkPart({ part, outputs }: StepPlan): void {
+  if (part === undefined) return;
+  checkInteger("part.count", part.count, 1, 2 ** 16);
+  checkInteger("part.index", part.index, 0, part.count - 1);
+  if (part.index < part.count - 1 && outputs.length > 0)
+    fail("Only the last part of a step has output rows.");
 }
 
 function checkSight({ lastSeen, numTokens, numSequences, queryStarts, contextLengths }: StepPlan): void {

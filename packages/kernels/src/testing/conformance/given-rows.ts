@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { Backend, KvDtype, OutputRow, StepPlan } from "../../backend.js";
+import type { Backend, KvDtype, Op, OutputRow, StepPlan } from "../../backend.js";
 import { assertClose, assertSameBits, matrix, smallestCache } from "../op-harness.js";
 import { attend } from "../reference-ops.js";
 import { SeededRandom } from "../seeded-random.js";
@@ -53,6 +53,41 @@ export function givenRowsConformance(open: () => Backend): void {
       );
       await refuse({ lastSeen: Int32Array.from(own.with(1, 0)) }, /lastSeen\[1\] is 0/);
       await refuse({ lastSeen: new Int32Array(3) }, /lastSeen has 3 elements/);
+    });
+
+    test("a step in parts gives the same bits, with steps of other programs between them", async () => {
+      using backend = open();
+      const random = new SeededRandom(4);
+      const weight = await matrix(backend, 40, 40, random.floats(1600));
+      const ops: Op[] = [
+        { op: "embedding", weight, out: { buffer: 0 }, takesGiven: true },
+        ...Array.from({ length: 5 }, (_, at): Op => {
+          const [from, to] = [{ buffer: at % 2 }, { buffer: (at + 1) % 2 }];
+          return { op: "linear", in: from, weight, out: to };
+        }),
+      ];
+      const spec = { buffers: [40, 40], ops, hidden: { buffer: 1 }, maxTokens: 12 };
+      using program = backend.compile(spec);
+      using other = backend.compile(spec);
+      using cache = backend.createKvCache(smallestCache);
+      const plan = wholePlan([12], hiddenRows(12), [...Array(12).keys()]);
+      const whole = await backend.execute(program, cache, plan);
+      const shifted = { ...plan, tokenIds: plan.tokenIds.map((token) => token + 3) };
+      await backend.execute(program, cache, shifted);
+      for (const count of [2, 3, 9]) {
+        for (let index = 0; index < count - 1; index++) {
+          await backend.execute(program, cache, { ...plan, part: { index, count }, outputs: [] });
+          await backend.execute(other, cache, shifted);
+        }
+        const last = await backend.execute(program, cache, { ...plan, part: { index: count - 1, count } });
+        for (const [token, row] of whole.rows.entries())
+          assertSameBits(last.rows[token]?.hidden, row.hidden, `token ${token} in ${count} parts`);
+      }
+      const refuse = (index: number, count: number, message: RegExp): Promise<void> =>
+        assert.rejects(backend.execute(program, cache, { ...plan, part: { index, count } }), { message });
+      await refuse(2, 2, /part\.index/);
+      await refuse(0, 0, /part\.count/);
+      await refuse(0, 2, /Only the last part of a step has output rows/);
     });
 
     for (const [dtype, slidingWindow] of [
