@@ -92,8 +92,8 @@ export class ImageInput {
     const starts = this.#starts(tokens);
     if (starts.length !== images.length)
       throw invalid(`The prompt has tokens of ${starts.length} images for ${images.length} images.`);
-    const read = await Promise.all(images.map((bytes, index) => this.#read(bytes, index, caller)));
-    if (caller.signal?.aborted === true) throw OctavoError.from(caller.signal.reason);
+    const reading = Promise.all(images.map((bytes, index) => this.#read(bytes, index, caller)));
+    const read = await unlessAborted(reading, caller.signal);
     const numTokens = this.#vision.config.tokensPerImage;
     return read.map((image, index) => ({ ...image, start: starts[index] ?? 0, numTokens }));
   }
@@ -163,6 +163,17 @@ export class ImageInput {
       this.#rows.delete(key);
     }
   }
+}
+
+/** Who asked may leave; what was begun goes on, for those who ask next. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(OctavoError.from(signal.reason));
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
 }
 
 function invalid(message: string): OctavoError {

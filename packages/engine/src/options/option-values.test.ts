@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { adapterSpec, speculativeConfig, weightCorruption } from "./option-values.js";
+import { adapterSpec, imageLimit, speculativeConfig, weightCorruption } from "./option-values.js";
 
 test("vLLM's JSON becomes the engine's configuration", () => {
   const cases: [object, object][] = [
@@ -82,4 +82,23 @@ test("adapters are NAME=PATH or vLLM's JSON", () => {
   });
   for (const text of ["sql", "=x", "{}", '{"name": "a", "path": "b", "rank": 8}'])
     assert.throws(() => parse(text), { code: "invalid_option" }, text);
+});
+
+test("limits of images as vLLM writes them, and as pairs", () => {
+  for (const [text, count] of [
+    ['{"image": 4}', 4],
+    ['{"image": {"count": 2, "width": 512, "height": 512}}', 2],
+    ['{"image": 0, "video": 0}', 0],
+    ["image=3", 3],
+  ] as const)
+    assert.equal(imageLimit.parse(text, undefined), count);
+  for (const text of [
+    '{"video": 1, "image": 1}',
+    '{"image": -1}',
+    '{"image": 1.5}',
+    "image=",
+    "image=x",
+    "{}",
+  ])
+    assert.throws(() => imageLimit.parse(text, undefined), { code: "invalid_option" }, text);
 });

@@ -26,7 +26,7 @@ export const imageLimit: OptionType<number> = {
   expects: "an integer of at least 0",
   accepts: (value) => Number.isSafeInteger(value) && Number(value) >= 0,
   parse(text) {
-    const [, paired] = /^image=(.*)$/.exec(text) ?? [];
+    const [, paired] = /^image=(\d+)$/.exec(text) ?? [];
     const given = paired === undefined ? parseJsonObject(text) : { image: Number(paired) };
     const { image: limit, ...rest } = given;
     const count = isObject(limit) ? (limit as { readonly count?: unknown }).count : limit;
