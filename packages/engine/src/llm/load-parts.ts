@@ -18,6 +18,7 @@ import type { AdapterSet } from "../adapters/adapter-set.js";
 import { checkLoraOptions, loadAdapters, resolveAdapters } from "./load-adapters.js";
 import { type LoadOptions, type ResolvedLoadOptions, resolveLoadOptions } from "./load-options.js";
 import { machineWarnings } from "./machine-warnings.js";
+import type { OpenedHead } from "./load-head.js";
 import { planSizes, type Sizes } from "./plan-sizes.js";
 import type { KvShape } from "../kv-cache/plan-kv-cache.js";
 import type { ModelSleep } from "./model-sleep.js";
@@ -69,6 +70,8 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
   const drafting = speculative && (await import("./load-speculation.js"));
   const draft =
     speculative?.method === "draft_model" ? await drafting?.openDraft(speculative, options) : undefined;
+  const heads = speculative && (await import("./load-head.js"));
+  const head = speculative && (await heads?.openHead(speculative, checkpoint, options));
   const owned: Disposable[] = [];
   try {
     let { backend } = options;
@@ -79,7 +82,9 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
     }
     const { vacating } = backend;
     if (sleeping !== undefined && vacating === undefined) throw cannotSleep(backend.info);
+    if (head !== undefined) heads?.checkHeadRuns(backend);
     const sizes = planSizes(checkpoint, draft, options, {
+      head,
       maxDraftTokens: speculative?.numSpeculativeTokens ?? 0,
       hasOwnMemory: backend.info.hasOwnMemory === true,
     });
@@ -95,6 +100,7 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
       sizes,
       options,
       corruptor,
+      head,
     );
     owned.unshift(loaded);
     const stageBytes = (await stages?.loaded) ?? 0;
@@ -102,7 +108,7 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
     if (adapters !== undefined) owned.unshift(adapters);
     const speculation =
       speculative &&
-      (await drafting?.loadSpeculation(speculative, draft, {
+      (await drafting?.loadSpeculation(speculative, draft, head, {
         backend,
         checkpoint,
         tokenizer,
@@ -249,11 +255,12 @@ async function loadContents(
   sizes: Sizes,
   options: ResolvedLoadOptions,
   corruptor: WeightCorruptor | undefined,
+  head: OpenedHead | undefined,
 ): Promise<Contents> {
   const failure = new AbortController();
   const signal =
     options.signal === undefined ? failure.signal : AbortSignal.any([options.signal, failure.signal]);
-  const packing = packWeights(backend, checkpoint, sizes, { ...options, signal }, corruptor);
+  const packing = packWeights(backend, checkpoint, sizes, { ...options, signal }, corruptor, head);
   // Awaited below in every case; until then a rejection must not count as unhandled.
   packing.catch(() => undefined);
   try {
@@ -283,6 +290,7 @@ async function packWeights(
   { maxNumBatchedTokens: maxTokens, maxModelLen }: Sizes,
   options: ResolvedLoadOptions,
   corruptor: WeightCorruptor | undefined,
+  head: OpenedHead | undefined,
 ): Promise<LoadedModel> {
   const { dtype, onProgress, onWarning, signal } = options;
   const loaded = await loadModel(backend, checkpoint, {
@@ -291,6 +299,7 @@ async function packWeights(
     packLaterFrom: packLaterFromBytes,
     onWarning,
     corruptor,
+    plan: head?.planModel,
     maxTokens,
     maxModelLen,
     activations: options.activations,

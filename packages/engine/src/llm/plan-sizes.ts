@@ -4,6 +4,7 @@ import { formatBinaryBytes } from "@octavo/protocol/options";
 import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
 import { loadedBytesOf } from "@octavo/artifacts/checkpoint/tensor-storage";
 import type { ResolvedLoadOptions } from "./load-options.js";
+import type { OpenedHead } from "./load-head.js";
 import type { DraftSource } from "./load-speculation.js";
 import { type MemoryPlan, planMemory } from "./memory-plan.js";
 import { sequencesOfStep } from "./whole-sequences.js";
@@ -22,13 +23,21 @@ export function planSizes(
   checkpoint: Checkpoint,
   draft: DraftSource | undefined,
   options: ResolvedLoadOptions,
-  { maxDraftTokens, hasOwnMemory }: { readonly maxDraftTokens: number; readonly hasOwnMemory: boolean },
+  {
+    maxDraftTokens,
+    hasOwnMemory,
+    head,
+  }: {
+    readonly maxDraftTokens: number;
+    readonly hasOwnMemory: boolean;
+    readonly head: OpenedHead | undefined;
+  },
 ): Sizes {
   const { config, tensors } = checkpoint;
   const { dtype, memoryUtilization, blockSize, maxNumSeqs, maxNumBatchedTokens } = options;
   let weightBytes = 0;
   for (const tensor of tensors.values()) weightBytes += loadedBytesOf(tensor);
-  weightBytes += draft?.weightBytes ?? 0;
+  weightBytes += draft?.weightBytes ?? head?.weightBytes ?? 0;
   const memoryBytes = availableMemoryBytes();
   const availableBytes = hasOwnMemory ? Infinity : memoryBytes - weightBytes;
   if (availableBytes <= 0 && options.kvCacheMemoryBytes === undefined) {
@@ -49,6 +58,7 @@ export function planSizes(
     kvCacheMemoryBytes:
       options.kvCacheMemoryBytes ?? shareBytes ?? (hasOwnMemory ? ownCacheBytes : undefined),
     maxDraftTokens,
+    headKvLayers: head?.kvLayers,
     availableBytes: hasOwnMemory ? Number.MAX_SAFE_INTEGER : Math.max(availableBytes, 0),
     ...(hasOwnMemory && { machineBytes: Number.MAX_SAFE_INTEGER }),
   });

@@ -31,6 +31,8 @@ export interface LoadModelOptions extends PackingOptions {
   readonly maxModelLen?: number;
   /** The stage to load; default all of the model. */
   readonly stage?: StagePlace | undefined;
+  /** Plans the program; default as the model's family does. */
+  readonly plan?: typeof planModel | undefined;
   /** Whether linears read what their matrices declare, rounded activations, or exact ones; default exact. */
   readonly activations?: "exact" | "declared" | undefined;
 }
@@ -75,11 +77,11 @@ export async function loadModel(
   options: LoadModelOptions,
 ): Promise<LoadedModel> {
   const { config, tensors } = checkpoint;
-  const { maxModelLen = config.maxPositionEmbeddings, maxTokens } = options;
+  const { maxModelLen = config.maxPositionEmbeddings, maxTokens, plan: planOfModel = planModel } = options;
   const { ranks = [backend] } = backend;
   const { stage = { index: 0, count: 1 } } = options;
   const planOf = (given: Checkpoint["tensors"]): ModelPlan => {
-    const exact = planModel({ ...config, maxPositionEmbeddings: maxModelLen }, given);
+    const exact = planOfModel({ ...config, maxPositionEmbeddings: maxModelLen }, given);
     return options.activations === "declared" ? withDeclaredActivations(exact, checkpoint.path) : exact;
   };
   const ownPlan = (whole: ModelPlan): StagePlan => {
