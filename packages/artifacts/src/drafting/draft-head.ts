@@ -3,6 +3,8 @@ import type { ModelPlan } from "../program/model-plan.js";
 /** What drafts from the hidden states of the model that it was trained with, planned beside that model. */
 export interface DraftHead {
   readonly name: string;
+  /** What the names of its own tensors begin with, where they are among the model's. */
+  readonly ownPrefix: string | undefined;
   /** The model's plan with `send` ops for the hidden states that the head reads. */
   tap(plan: ModelPlan): ModelPlan;
   /** From what a step of the model sends to what `layer` receives; undefined where they are the same. */

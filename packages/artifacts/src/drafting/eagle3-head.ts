@@ -80,6 +80,7 @@ export function openEagle3Head(folder: string, target: Checkpoint, kvLayer: numb
   const layers = layersOf(folder, head.eagle_config?.eagle_aux_hidden_state_layer_ids, target.config);
   return {
     name: folder,
+    ownPrefix: undefined,
     tap: (plan) => tapLayers(plan, layers),
     fusion: fusionPlan(config, tensors, target.config.hiddenSize),
     layer: eagle3Layer(config, tensors, {

@@ -62,6 +62,7 @@ export function mtpHead({ name, config, tensors }: Checkpoint, kvLayer: number):
   const { ops, ...rest } = builder.finish(model.hidden, model.head);
   return {
     name,
+    ownPrefix: prefix,
     tap: tapHidden,
     fusion: undefined,
     layer: inLayer({ ...rest, ops: [embedding, ...ops.slice(entry), ...layer.flatMap(withSend)] }, kvLayer),

@@ -7,6 +7,7 @@ import { fixtureDrafting } from "@octavo/artifacts/testing/model-fixtures";
 import { DraftingFolder, draftingNames } from "../testing/oracles/head-model.js";
 import type { SpeculativeConfig } from "../speculation/speculative-config.js";
 import { LLM } from "./llm.js";
+import { checkHeadRuns } from "./load-head.js";
 import type { LoadOptions } from "./load-options.js";
 
 const folder = mkdtempSync(join(tmpdir(), "octavo-heads-"));
@@ -16,7 +17,9 @@ const base: LoadOptions = { maxModelLen: 128, maxNumSeqs: 4, kvCacheMemoryBytes:
 const model = fixtureDrafting("llama");
 
 async function answers(path: string, speculativeConfig: SpeculativeConfig | undefined) {
-  await using llm = await LLM.load(path, { ...base, speculativeConfig });
+  const warnings: string[] = [];
+  const onWarning = (line: string): void => void warnings.push(line);
+  await using llm = await LLM.load(path, { ...base, speculativeConfig, onWarning });
   let draftTokens = 0;
   llm.engine.observe({ onDraft: (drafted) => void (draftTokens += drafted) });
   const ask = async (temperature: number, prompt: string): Promise<string> => {
@@ -28,7 +31,11 @@ async function answers(path: string, speculativeConfig: SpeculativeConfig | unde
   const texts: string[] = [];
   for (const temperature of [0, 0.9])
     texts.push(...(await Promise.all(prompts.map((prompt) => ask(temperature, prompt)))));
-  return { texts, draftTokens };
+  return { texts, draftTokens, warnings };
+}
+
+function isOfLayers(warning: string): boolean {
+  return warning.includes("multi-token prediction");
 }
 
 /** The EAGLE-3 head with another configuration. */
@@ -46,9 +53,11 @@ describe("a drafting head of a loaded model", () => {
       using drafting = new DraftingFolder(name);
       const plain = await answers(drafting.model, undefined);
       assert.equal(plain.draftTokens, 0);
-      const { texts, draftTokens } = await answers(drafting.model, drafting.config);
+      const { texts, draftTokens, warnings } = await answers(drafting.model, drafting.config);
       assert.deepEqual(texts, plain.texts);
       assert.ok(draftTokens > 0);
+      assert.equal(plain.warnings.some(isOfLayers), drafting.config.method === "mtp");
+      assert.equal(warnings.some(isOfLayers), false, "the layer is loaded");
     });
 
   test("is refused by name where it was trained for another model", async () => {
@@ -87,5 +96,9 @@ describe("a drafting head of a loaded model", () => {
         code: "invalid_option",
         message,
       });
+    const info = { name: "GPU", instructionSet: "", features: [], numThreads: 1, hasOwnMemory: true };
+    assert.throws(() => checkHeadRuns({ info }), {
+      message: /do not go with the device GPU; they run on the CPU/,
+    });
   });
 });

@@ -19,6 +19,7 @@ export interface OpenedHead {
   readonly head: DraftHead;
   /** Its layers in the KV cache, behind the model's. */
   readonly kvLayers: readonly KvLayerShape[];
+  /** Beyond those that the model's tensors take. */
   readonly weightBytes: number;
   /** The model's plan, which also gives what the head reads. */
   readonly planModel: typeof planModel;
@@ -59,16 +60,19 @@ export async function openHead(
   head.tap(exact);
   const weights = [head.layer, head.fusion].flatMap((plan) => weightsIn([plan?.ops, plan?.head]));
   const sources = new Set(weights.flatMap((weight) => weight.sources));
+  // Its own tensors among the model's count with those; what both read is loaded twice.
+  const { ownPrefix } = head;
+  const added = [...sources].filter(({ name }) => ownPrefix === undefined || !name.startsWith(ownPrefix));
   return {
     head,
     kvLayers: kvLayersOf(head.layer.ops).slice(kvLayer),
-    weightBytes: [...sources].reduce((sum, tensor) => sum + loadedBytesOf(tensor), 0),
+    weightBytes: added.reduce((sum, tensor) => sum + loadedBytesOf(tensor), 0),
     planModel: (asked, given) => head.tap(planModel(asked, given)),
   };
 }
 
 /** Throws `invalid_option` on a backend where heads do not run. */
-export function checkHeadRuns({ info, ranks = [] }: Backend): void {
+export function checkHeadRuns({ info, ranks = [] }: Pick<Backend, "info" | "ranks">): void {
   if (info.hasOwnMemory === true) throw refused(`the device ${info.name}; they run on the CPU`);
   if (ranks.length > 1) throw refused("a backend of several ranks");
 }

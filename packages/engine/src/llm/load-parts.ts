@@ -322,7 +322,10 @@ async function packWeights(
       `${name} is served as text: images are refused, and ${skippedTensors} tensors for them are not loaded.`,
     );
   }
-  for (const line of describeUnused(loaded.unusedTensors, checkpoint.config)) onWarning?.(line);
+  const unused = loaded.unusedTensors.filter(
+    (name) => head?.head.ownPrefix === undefined || !name.startsWith(head.head.ownPrefix),
+  );
+  for (const line of describeUnused(unused, checkpoint.config)) onWarning?.(line);
   return loaded;
 }
 
