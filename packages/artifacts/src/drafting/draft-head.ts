@@ -7,7 +7,7 @@ export interface DraftHead {
   readonly ownPrefix: string | undefined;
   /** The model's plan with `send` ops for the hidden states that the head reads. */
   tap(plan: ModelPlan): ModelPlan;
-  /** From what a step of the model sends to what `layer` receives; undefined where they are the same. */
+  /** From what a step of the model sends of each token, side by side, to what `layer` receives; undefined where they are the same. */
   readonly fusion: ModelPlan | undefined;
   /**
    * Receives a hidden state of each token and embeds the token behind it; samples the token behind that. Sends hidden states of the

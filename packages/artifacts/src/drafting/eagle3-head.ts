@@ -141,11 +141,10 @@ function fusionPlan(
   targetSize: number,
 ): DraftHead["fusion"] {
   const builder = new ProgramBuilder(config, tensors);
-  const { buffer } = builder.buffer(3 * targetSize);
+  const states = builder.buffer(3 * targetSize);
   const fused = builder.buffer(config.hiddenSize);
-  for (const part of [0, 1, 2])
-    builder.add({ op: "receive", out: { buffer, column: part * targetSize, width: targetSize } });
-  builder.project({ buffer }, [{ name: "fc", rows: config.hiddenSize }], 3 * targetSize, fused);
+  builder.add({ op: "receive", out: states });
+  builder.project(states, [{ name: "fc", rows: config.hiddenSize }], 3 * targetSize, fused);
   builder.add({ op: "send", in: fused });
   return builder.finish(fused);
 }

@@ -100,8 +100,6 @@ export async function loadHead(
       layer[Symbol.dispose]();
       throw error;
     }));
-  const receive = head.layer.ops.find((op) => op.op === "receive");
-  const width = head.layer.buffers[receive?.out.buffer ?? 0] ?? 0;
   return {
     options: {
       createDrafter: ({ blockSize }, cache) =>
@@ -110,7 +108,7 @@ export async function loadHead(
             backend,
             fusion: fusion?.program,
             layer: layer.program,
-            width,
+            stateWidth: checkpoint.config.hiddenSize,
             targetIds: head.targetIds,
             targetVocabSize: checkpoint.config.vocabSize,
             blockSize,

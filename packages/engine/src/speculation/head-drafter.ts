@@ -12,8 +12,8 @@ export interface LoadedHead {
   /** See `DraftHead`. */
   readonly fusion: Program | undefined;
   readonly layer: Program;
-  /** Columns of a hidden state that `layer` receives. */
-  readonly width: number;
+  /** Columns of each hidden state that the model sends. */
+  readonly stateWidth: number;
   readonly targetIds: Int32Array | undefined;
   /** Token ids that the target model knows. */
   readonly targetVocabSize: number;
@@ -59,17 +59,10 @@ export class HeadDrafter implements Drafter {
   }
 
   async follow({ sequences }: PlannedStep, plan: StepPlan, { sent }: StepResult): Promise<void> {
-    const { backend, fusion } = this.#head;
     if (sent === undefined) throw new OctavoError("internal_error", "the model sent no hidden states");
-    const { states: _, adapters: __, ...step } = plan;
-    const states =
-      fusion === undefined
-        ? sent
-        : (await backend.execute(fusion, this.#cache, { ...step, outputs: [], received: sent })).sent;
-    if (states === undefined) throw new OctavoError("internal_error", "the head fused no hidden states");
     const readings: Reading[] = [];
     for (const [index, sequence] of sequences.entries()) {
-      const read = this.#take(sequence, plan, index, states);
+      const read = this.#take(sequence, plan, index, sent);
       const isOver = sequence.status !== "running";
       if (!isOver) this.#read.set(sequence, read);
       // The last one waits: the next draft samples from it.
@@ -121,8 +114,8 @@ export class HeadDrafter implements Drafter {
   [Symbol.dispose](): void {}
 
   /** Adds the hidden states of what the step computed of a sequence, as far as the tokens behind are known. */
-  #take(sequence: Sequence, plan: StepPlan, index: number, states: Float32Array): ReadSequence {
-    const { width } = this.#head;
+  #take(sequence: Sequence, plan: StepPlan, index: number, sent: Float32Array): ReadSequence {
+    const width = sent.length / plan.numTokens;
     const read = this.#read.get(sequence) ?? this.#ended.get(sequence) ?? new ReadSequence(width);
     const first = plan.queryStarts[index] ?? 0;
     const position = plan.positions[first] ?? 0;
@@ -131,8 +124,21 @@ export class HeadDrafter implements Drafter {
       sequence,
       plan.blockTables.slice(plan.blockTableStarts[index], plan.blockTableStarts[index + 1]),
     );
-    if (end > position) read.add(position, states.subarray(first * width, (first + end - position) * width));
+    if (end > position) read.add(position, this.#rowsOf(sent, plan.numTokens, first, end - position));
     return read;
+  }
+
+  /** What was sent state by state, of some tokens, token by token. */
+  #rowsOf(sent: Float32Array, numTokens: number, first: number, count: number): Float32Array {
+    const { stateWidth: width } = this.#head;
+    const numStates = sent.length / (numTokens * width);
+    const rows = new Float32Array(count * numStates * width);
+    for (let state = 0; state < numStates; state += 1)
+      for (let row = 0; row < count; row += 1) {
+        const from = (state * numTokens + first + row) * width;
+        rows.set(sent.subarray(from, from + width), (row * numStates + state) * width);
+      }
+    return rows;
   }
 
   /** Reads what is scheduled, in as many steps as that takes. */
@@ -157,18 +163,33 @@ export class HeadDrafter implements Drafter {
 
   /** One step of the head; a sequence's last hidden state becomes what is pending where none is left. */
   async #run(readings: readonly Reading[]): Promise<StepResult> {
-    const { backend, layer, width } = this.#head;
+    const { backend, layer } = this.#head;
     const reads = readings.map(({ read }) => read);
     const plan = this.#plans.build(reads, (read) => read);
-    const received = new Float32Array(plan.numTokens * width);
-    for (const [index, read] of reads.entries())
-      received.set(read.scheduledStates, (plan.queryStarts[index] ?? 0) * width);
+    const received = await this.#fused(plan, reads);
+    const width = received.length / plan.numTokens;
     const result = await backend.execute(layer, this.#cache, { ...plan, received });
     for (const [index, read] of reads.entries()) {
       const end = (plan.queryStarts[index + 1] ?? 0) * width;
       read.advance(result.sent?.slice(end - width, end) ?? received.slice(end - width, end));
     }
     return result;
+  }
+
+  /** The hidden states that are scheduled, as `layer` receives them: the model's fused, the head's as they are. */
+  async #fused(plan: StepPlan, reads: readonly ReadSequence[]): Promise<Float32Array> {
+    const { backend, fusion } = this.#head;
+    const states = reads.map((read) => read.scheduledStates);
+    const joined = new Float32Array(states.reduce((sum, { length }) => sum + length, 0));
+    let at = 0;
+    for (const part of states) {
+      joined.set(part, at);
+      at += part.length;
+    }
+    if (fusion === undefined || reads[0]?.isDrafting === true) return joined;
+    const { sent } = await backend.execute(fusion, this.#cache, { ...plan, outputs: [], received: joined });
+    if (sent === undefined) throw new OctavoError("internal_error", "the head fused no hidden states");
+    return sent;
   }
 
   /** Appends the sampled tokens; returns the drafts that go on. Rows come in the order of `drafting`, one each. */

@@ -17,8 +17,10 @@ export class ReadSequence implements PlannedSequence, PlannedRequest<ReadSequenc
   numScheduled = 0;
   readonly #width: number;
   #tokens = new IntList(0);
-  /** `[numPending, width]` */
+  /** The model's, `[numPending, width]`. */
   #states: Float32Array = new Float32Array(0);
+  /** While drafting, the head's own of the latest token. */
+  #ownState: Float32Array | undefined;
   #row: SampleRow | undefined;
   /** Where drafting began, and what was pending behind: the model's own hidden states replace the head's. */
   #draftedFrom: number | undefined;
@@ -28,7 +30,12 @@ export class ReadSequence implements PlannedSequence, PlannedRequest<ReadSequenc
   }
 
   get numPending(): number {
-    return this.#states.length / this.#width;
+    return this.#ownState === undefined ? this.#states.length / this.#width : 1;
+  }
+
+  /** The head goes on from its own hidden state. */
+  get isDrafting(): boolean {
+    return this.#ownState !== undefined;
   }
 
   get tokens(): { readonly values: Int32Array } {
@@ -37,7 +44,7 @@ export class ReadSequence implements PlannedSequence, PlannedRequest<ReadSequenc
 
   /** Of the tokens that are scheduled now. */
   get scheduledStates(): Float32Array {
-    return this.#states.subarray(0, (this.numScheduled + this.draft.length) * this.#width);
+    return this.#ownState ?? this.#states.subarray(0, this.numScheduled * this.#width);
   }
 
   /** Whether everything but the sequence's last token has a hidden state, so that the token behind it can be drafted. */
@@ -81,7 +88,8 @@ export class ReadSequence implements PlannedSequence, PlannedRequest<ReadSequenc
     const wasLast = this.#isLast;
     const count = this.numScheduled + this.draft.length;
     this.numComputed += count;
-    this.#states = wasLast && this.#row !== undefined ? state : this.#states.slice(count * this.#width);
+    this.#states = this.#states.slice(count * this.#width);
+    if (wasLast && this.#row !== undefined) this.#ownState = state;
   }
 
   /** Drafts behind a draft token, from the head's own hidden state. */
@@ -97,7 +105,7 @@ export class ReadSequence implements PlannedSequence, PlannedRequest<ReadSequenc
   endDraft(): void {
     this.numComputed = this.#draftedFrom ?? this.numComputed;
     this.#draftedFrom = undefined;
-    this.#states = new Float32Array(0);
+    this.#ownState = undefined;
     this.#row = undefined;
     this.numScheduled = 0;
     this.draft.truncate(0);
