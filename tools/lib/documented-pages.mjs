@@ -47,6 +47,14 @@ export const notRun = [
     "needs Prometheus; promtool checks the files in packages/server/src/metrics/deploy.test.ts",
   ],
   [
+    "octavo serve meta-llama/Llama-3.1-8B-Instruct --speculative-config",
+    "needs the model and a head trained with it; packages/engine/src/llm/drafting-heads.test.ts has tiny ones",
+  ],
+  [
+    "octavo serve zai-org/GLM-4.5-Air --speculative-config",
+    "needs 200 GB of weights; packages/engine/src/llm/drafting-heads.test.ts has a tiny model of the kind",
+  ],
+  [
     "octavo serve --alert-webhook",
     "needs the receiver of alerts; packages/server/src/detectors/alerts.test.ts has one",
   ],

@@ -49,7 +49,13 @@ export function createEngineParts(options: ResolvedEngineOptions): EngineParts {
     maxTokensPerTenant: options.maxQueuedTokensPerTenant,
     isShared: options.schedulingPolicy === "fair",
   });
-  const speculation = options.speculation && new Speculation(options.speculation, pool, scheduler);
+  const cache = backend.createKvCache({
+    ...options.kv,
+    numBlocks,
+    blockSize,
+    ...(options.states !== undefined && { states: options.states }),
+  });
+  const speculation = options.speculation && new Speculation(options.speculation, pool, cache, scheduler);
   const requests = new RequestRegistry(
     scheduler,
     queue,
@@ -61,12 +67,6 @@ export function createEngineParts(options: ResolvedEngineOptions): EngineParts {
     observers.notify("onSettled", settled),
   );
   const faults = options.enableFaultInjection ? new FaultInjector(scheduler, requests, observers) : undefined;
-  const cache = backend.createKvCache({
-    ...options.kv,
-    numBlocks,
-    blockSize,
-    ...(options.states !== undefined && { states: options.states }),
-  });
   return {
     options,
     pool,

@@ -77,6 +77,8 @@ export type { LoadOptions, LoadProgress } from "./llm/load-options.js";
 export { quantizationNames } from "@octavo/artifacts/quantization/quantization-names";
 export type {
   DraftModelConfig,
+  Eagle3Config,
+  MtpConfig,
   NgramConfig,
   SpeculativeConfig,
   SuffixConfig,

@@ -40,6 +40,11 @@ export function fixtureGguf(name: string): string {
   return join(fixtures, "gguf", `${name}.gguf`);
 }
 
+/** A file or folder of `fixtures/drafting`. */
+export function fixtureDrafting(name: string): string {
+  return join(fixtures, "drafting", name);
+}
+
 export function fixtureQuantized(name: string): string {
   return join(fixtures, "quantized", name);
 }

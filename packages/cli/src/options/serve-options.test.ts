@@ -120,12 +120,23 @@ test("vLLM's older speculation flags say the same as its JSON", async () => {
     promptLookupMin: undefined,
     promptLookupMax: 4,
   });
+  assert.deepEqual(await configOf("--spec-method", "mtp", "--spec-tokens", "2"), {
+    method: "mtp",
+    numSpeculativeTokens: 2,
+  });
+  assert.deepEqual(await configOf("--spec-method", "eagle3", "--spec-model", "org/head"), {
+    method: "eagle3",
+    model: "org/head",
+    numSpeculativeTokens: undefined,
+  });
   const json = ["--speculative-config", '{"method": "suffix"}'];
   assert.deepEqual(await configOf(...json), { method: "suffix" });
   for (const flags of [
     [...json, "--num-speculative-tokens", "3"],
     [...json, "--speculative-model", "a"],
     ["--num-speculative-tokens", "3"],
+    ["--spec-method", "eagle3"],
+    ["--spec-method", "mtp", "--spec-model", "a"],
     ["--ngram-prompt-lookup-min", "3"],
     ["--speculative-model", "org/small", "--ngram-prompt-lookup-max", "3"],
   ])

@@ -50,7 +50,7 @@ const commandRows = {
     ),
     speculativeMethod: option.text(
       "--spec-method <method>",
-      "ngram, suffix or draft_model, in place of --speculative-config",
+      "ngram, suffix, draft_model, eagle3 or mtp, in place of --speculative-config",
     ),
     numSpeculativeTokens: option.integer(
       "--num-speculative-tokens <n>",
@@ -191,9 +191,10 @@ function speculativeConfigOf(options: SpeculativeOptions): LoadOptions["speculat
   }
   if (speculativeMethod !== undefined && !isKnownMethod(speculativeMethod, speculativeModel))
     throw contradiction(
-      `--spec-method is ngram, suffix or draft_model (with --spec-model), not ${speculativeMethod}`,
+      `--spec-method is ngram, suffix, mtp or, with --spec-model, draft_model or eagle3, not ${speculativeMethod}`,
     );
-  if (speculativeMethod === "suffix") return { method: "suffix", numSpeculativeTokens };
+  if (speculativeMethod === "suffix" || speculativeMethod === "mtp")
+    return { method: speculativeMethod, numSpeculativeTokens };
   if (speculativeModel === undefined) {
     if (!hasDetails) return undefined;
     throw contradiction(
@@ -204,12 +205,14 @@ function speculativeConfigOf(options: SpeculativeOptions): LoadOptions["speculat
     return { method: "ngram", numSpeculativeTokens, promptLookupMin, promptLookupMax };
   if (hasLookup)
     throw contradiction("--ngram-prompt-lookup-min and -max go with --speculative-model [ngram]");
-  return { method: "draft_model", model: speculativeModel, numSpeculativeTokens };
+  const method = speculativeMethod === "eagle3" ? "eagle3" : "draft_model";
+  return { method, model: speculativeModel, numSpeculativeTokens };
 }
 
 function isKnownMethod(method: string, model: string | undefined): boolean {
-  if (method === "draft_model") return model !== undefined && !isNgram(model);
-  return method === "ngram" ? isNgram(model ?? "") : method === "suffix" && model === undefined;
+  if (method === "draft_model" || method === "eagle3") return model !== undefined && !isNgram(model);
+  if (method === "ngram") return isNgram(model ?? "");
+  return (method === "suffix" || method === "mtp") && model === undefined;
 }
 
 function contradiction(message: string): OctavoError {

@@ -19,6 +19,7 @@ import type { AdapterSet } from "../adapters/adapter-set.js";
 import { checkLoraOptions, loadAdapters, resolveAdapters } from "./load-adapters.js";
 import { type LoadOptions, type ResolvedLoadOptions, resolveLoadOptions } from "./load-options.js";
 import { machineWarnings } from "./machine-warnings.js";
+import type { OpenedHead } from "./load-head.js";
 import { planSizes, type Sizes } from "./plan-sizes.js";
 import type { KvShape } from "../kv-cache/plan-kv-cache.js";
 import type { ModelSleep } from "./model-sleep.js";
@@ -73,6 +74,8 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
   const drafting = speculative && (await import("./load-speculation.js"));
   const draft =
     speculative?.method === "draft_model" ? await drafting?.openDraft(speculative, options) : undefined;
+  const heads = speculative && (await import("./load-head.js"));
+  const head = speculative && (await heads?.openHead(speculative, checkpoint, options));
   const owned: Disposable[] = [];
   try {
     let { backend } = options;
@@ -84,7 +87,9 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
     const { vacating } = backend;
     const images = checkpoint.container && (await import("../images/load-images.js"));
     if (sleeping !== undefined && vacating === undefined) throw cannotSleep(backend.info);
+    if (head !== undefined) heads?.checkHeadRuns(backend);
     const sizes = planSizes(checkpoint, draft, options, {
+      head,
       maxDraftTokens: speculative?.numSpeculativeTokens ?? 0,
       hasOwnMemory: backend.info.hasOwnMemory === true,
       imageBytes: images?.imageBytes(backend, checkpoint, options) ?? 0,
@@ -101,6 +106,7 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
       sizes,
       options,
       corruptor,
+      head,
     );
     owned.unshift(loaded);
     const stageBytes = (await stages?.loaded) ?? 0;
@@ -111,7 +117,7 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
     if (adapters !== undefined) owned.unshift(adapters);
     const speculation =
       speculative &&
-      (await drafting?.loadSpeculation(speculative, draft, {
+      (await drafting?.loadSpeculation(speculative, draft, head, {
         backend,
         checkpoint,
         tokenizer,
@@ -260,11 +266,12 @@ async function loadContents(
   sizes: Sizes,
   options: ResolvedLoadOptions,
   corruptor: WeightCorruptor | undefined,
+  head: OpenedHead | undefined,
 ): Promise<Contents> {
   const failure = new AbortController();
   const signal =
     options.signal === undefined ? failure.signal : AbortSignal.any([options.signal, failure.signal]);
-  const packing = packWeights(backend, checkpoint, sizes, { ...options, signal }, corruptor);
+  const packing = packWeights(backend, checkpoint, sizes, { ...options, signal }, corruptor, head);
   // Awaited below in every case; until then a rejection must not count as unhandled.
   packing.catch(() => undefined);
   try {
@@ -294,6 +301,7 @@ async function packWeights(
   { maxNumBatchedTokens: maxTokens, maxModelLen }: Sizes,
   options: ResolvedLoadOptions,
   corruptor: WeightCorruptor | undefined,
+  head: OpenedHead | undefined,
 ): Promise<LoadedModel> {
   const { dtype, onProgress, onWarning, signal } = options;
   const loaded = await loadModel(backend, checkpoint, {
@@ -302,6 +310,7 @@ async function packWeights(
     packLaterFrom: packLaterFromBytes,
     onWarning,
     corruptor,
+    plan: head?.planModel,
     maxTokens,
     maxModelLen,
     activations: options.activations,
@@ -318,7 +327,10 @@ async function packWeights(
       `The checkpoint declares ${describeActivations(declared)}. They are not rounded here, so other engines may answer worse than this one.`,
     );
   }
-  for (const line of describeUnused(loaded.unusedTensors, checkpoint.config)) onWarning?.(line);
+  const unused = loaded.unusedTensors.filter(
+    (name) => head?.head.ownPrefix === undefined || !name.startsWith(head.head.ownPrefix),
+  );
+  for (const line of describeUnused(unused, checkpoint.config)) onWarning?.(line);
   return loaded;
 }
 

@@ -16,6 +16,7 @@ import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
 import type { ResolvedLoadOptions } from "./load-options.js";
 import { kvShapeOf, type MemoryPlan } from "./memory-plan.js";
 import type { SleepingWeights } from "./model-sleep.js";
+import { loadHead, type OpenedHead } from "./load-head.js";
 import { openModel, reopen } from "./open-model.js";
 import { checkSameVocabulary } from "./same-vocabulary.js";
 
@@ -43,7 +44,7 @@ interface Target {
 /** Speculation for an engine, and the model to dispose after it. */
 export interface LoadedSpeculation {
   readonly options: SpeculationOptions;
-  readonly owned: LoadedModel | undefined;
+  readonly owned: Disposable | undefined;
   readonly sleeping?: SleepingWeights;
 }
 
@@ -62,6 +63,7 @@ export async function openDraft(
 export async function loadSpeculation(
   settings: ResolvedSpeculativeConfig,
   draft: DraftSource | undefined,
+  head: OpenedHead | undefined,
   target: Target,
 ): Promise<LoadedSpeculation> {
   const { numSpeculativeTokens } = settings;
@@ -79,7 +81,9 @@ export async function loadSpeculation(
       });
     return { options: { createDrafter, numSpeculativeTokens }, owned: undefined };
   }
-  if (draft === undefined) throw new OctavoError("internal_error", "the draft model was not opened");
+  if (head !== undefined) return loadHead(head, numSpeculativeTokens, target);
+  if (settings.method !== "draft_model" || draft === undefined)
+    throw new OctavoError("internal_error", "the draft model was not opened");
   const loaded = await loadDraftModel(numSpeculativeTokens, draft, target);
   const { checkpoint } = draft;
   const reopenDraft = (): Promise<Checkpoint> => reopen(checkpoint, settings.quantization);

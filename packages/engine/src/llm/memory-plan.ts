@@ -1,4 +1,11 @@
-import { availableMemoryBytes, type KvDtype, kvLayersOf, type StateSpec, stateWidths } from "@octavo/kernels";
+import {
+  availableMemoryBytes,
+  type KvDtype,
+  type KvLayerShape,
+  kvLayersOf,
+  type StateSpec,
+  stateWidths,
+} from "@octavo/kernels";
 import { planModel } from "@octavo/artifacts/program/registry";
 import { OctavoError } from "@octavo/protocol/errors";
 import { type KvShape, planKvCache } from "../kv-cache/plan-kv-cache.js";
@@ -14,6 +21,8 @@ export interface MemoryRequest {
   readonly kvCacheMemoryBytes: number | undefined;
   /** Tokens that a step may compute and take back: room for them comes with each slot of recurrent state. */
   readonly maxDraftTokens?: number;
+  /** A drafting head's layers of keys and values, behind the model's. */
+  readonly headKvLayers?: readonly KvLayerShape[] | undefined;
   /** Free memory in bytes; asked of the system when absent. */
   readonly availableBytes?: number | undefined;
   /** What the device has in all; that of this process when absent. */
@@ -41,7 +50,8 @@ export function planMemory(request: MemoryRequest): MemoryPlan {
       { param: "max_model_len" },
     );
   }
-  const kv = kvShapeOf(config, request.kvCacheDtype);
+  const own = kvShapeOf(config, request.kvCacheDtype);
+  const kv = { ...own, layers: [...own.layers, ...(request.headKvLayers ?? [])] };
   const widths = stateWidthsOf(config, maxDraftTokens);
   const memory = {
     ...kv,

@@ -15,6 +15,12 @@ type OpenModelOptions = Pick<
 
 /** Finds a model, downloads what is missing of it, and opens it. */
 export async function openModel(model: string, options: OpenModelOptions): Promise<Checkpoint> {
+  const path = await downloadModel(model, options);
+  return openCheckpoint(path, { name: model, quantization: schemeOf(options.quantization) });
+}
+
+/** Finds a model's folder or file, and downloads what is missing of it. */
+export async function downloadModel(model: string, options: OpenModelOptions): Promise<string> {
   const { onProgress, onWarning, signal, downloadDir } = options;
   const resolved = await resolveModel(withRevision(model, options.revision), {
     ...(onProgress !== undefined && {
@@ -29,7 +35,7 @@ export async function openModel(model: string, options: OpenModelOptions): Promi
     ...given({ onWarning, signal }),
     ...(downloadDir !== undefined && { env: { ...process.env, HF_HUB_CACHE: downloadDir } }),
   });
-  return openCheckpoint(resolved.path, { name: model, quantization: schemeOf(options.quantization) });
+  return resolved.path;
 }
 
 /** Reads the files of an opened model anew. */

@@ -4,6 +4,7 @@ import { formatBinaryBytes } from "@octavo/protocol/options";
 import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
 import { loadedBytesOf } from "@octavo/artifacts/checkpoint/tensor-storage";
 import type { ResolvedLoadOptions } from "./load-options.js";
+import type { OpenedHead } from "./load-head.js";
 import type { DraftSource } from "./load-speculation.js";
 import { type MemoryPlan, planMemory } from "./memory-plan.js";
 import { sequencesOfStep } from "./whole-sequences.js";
@@ -26,18 +27,20 @@ export function planSizes(
     maxDraftTokens,
     hasOwnMemory,
     imageBytes,
+    head,
   }: {
     readonly maxDraftTokens: number;
     readonly hasOwnMemory: boolean;
     /** What reads images takes so much beside. */
     readonly imageBytes: number;
+    readonly head: OpenedHead | undefined;
   },
 ): Sizes {
   const { config, tensors } = checkpoint;
   const { dtype, memoryUtilization, blockSize, maxNumSeqs, maxNumBatchedTokens } = options;
   let weightBytes = 0;
   for (const tensor of tensors.values()) weightBytes += loadedBytesOf(tensor);
-  weightBytes += (draft?.weightBytes ?? 0) + imageBytes;
+  weightBytes += (draft?.weightBytes ?? head?.weightBytes ?? 0) + imageBytes;
   const memoryBytes = availableMemoryBytes();
   const availableBytes = hasOwnMemory ? Infinity : memoryBytes - weightBytes;
   if (availableBytes <= 0 && options.kvCacheMemoryBytes === undefined) {
@@ -58,6 +61,7 @@ export function planSizes(
     kvCacheMemoryBytes:
       options.kvCacheMemoryBytes ?? shareBytes ?? (hasOwnMemory ? ownCacheBytes : undefined),
     maxDraftTokens,
+    headKvLayers: head?.kvLayers,
     availableBytes: hasOwnMemory ? Number.MAX_SAFE_INTEGER : Math.max(availableBytes, 0),
     ...(hasOwnMemory && { machineBytes: Number.MAX_SAFE_INTEGER }),
   });

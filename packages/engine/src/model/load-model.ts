@@ -29,10 +29,10 @@ export interface LoadModelOptions extends PackingOptions {
   readonly maxTokens: number;
   /** Tokens of the longest sequence; absent: as many as the model takes. */
   readonly maxModelLen?: number;
-  /** The program; default that of the checkpoint's family. */
-  readonly plan?: (tensors: Checkpoint["tensors"]) => ModelPlan;
   /** The stage to load; default all of the model. */
   readonly stage?: StagePlace | undefined;
+  /** Plans the program; default as the model's family does. */
+  readonly plan?: typeof planModel | undefined;
   /** Whether linears read what their matrices declare, rounded activations, or exact ones; default exact. */
   readonly activations?: "exact" | "declared" | undefined;
 }
@@ -77,12 +77,11 @@ export async function loadModel(
   options: LoadModelOptions,
 ): Promise<LoadedModel> {
   const { config, tensors } = checkpoint;
-  const { maxModelLen = config.maxPositionEmbeddings, maxTokens } = options;
+  const { maxModelLen = config.maxPositionEmbeddings, maxTokens, plan: planOfModel = planModel } = options;
   const { ranks = [backend] } = backend;
   const { stage = { index: 0, count: 1 } } = options;
   const planOf = (given: Checkpoint["tensors"]): ModelPlan => {
-    const exact =
-      options.plan?.(given) ?? planModel({ ...config, maxPositionEmbeddings: maxModelLen }, given);
+    const exact = planOfModel({ ...config, maxPositionEmbeddings: maxModelLen }, given);
     return options.activations === "declared" ? withDeclaredActivations(exact, checkpoint.path) : exact;
   };
   const ownPlan = (whole: ModelPlan): StagePlan => {

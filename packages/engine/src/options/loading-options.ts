@@ -204,7 +204,7 @@ export const loadingOptions = {
     speculativeConfig: option.of(
       speculativeConfig,
       "--speculative-config <json>",
-      `verify several draft tokens per step, e.g. '{"method": "ngram", "num_speculative_tokens": 5}'; methods: ngram, suffix, draft_model`,
+      `verify several draft tokens per step, e.g. '{"method": "ngram", "num_speculative_tokens": 5}'; methods: ngram, suffix, draft_model, eagle3, mtp`,
       { defaultText: "off" },
     ),
   }),

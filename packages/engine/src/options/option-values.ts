@@ -3,7 +3,7 @@ import { OctavoError } from "@octavo/protocol/errors";
 import { type OptionType, parseJsonObject } from "@octavo/protocol/options";
 import type { AdapterSpec } from "../adapters/adapter.js";
 import type { WeightCorruption } from "../faults/corrupt-weights.js";
-import type { SpeculativeConfig } from "../speculation/speculative-config.js";
+import { type SpeculativeConfig, speculativeMethods } from "../speculation/speculative-config.js";
 
 /** SEED:SCALE or SEED:SCALE:PATTERN. */
 export const weightCorruption: OptionType<WeightCorruption> = {
@@ -113,11 +113,17 @@ const fields: Readonly<Record<SpeculativeConfig["method"], Readonly<Record<strin
     suffix_decoding_min_token_prob: "number",
   },
   draft_model: { ...numSpeculativeTokens, model: "string", revision: "string", quantization: "string" },
+  eagle3: { ...numSpeculativeTokens, model: "string", revision: "string" },
+  mtp: numSpeculativeTokens,
 };
 
-/** vLLM's names of methods whose drafting heads are trained for one model; nothing here runs them. */
+/** vLLM's older names of `mtp`, one for each family whose layers are read here. */
+const mtpAliases: readonly unknown[] = ["deepseek_mtp", "glm4_moe_mtp"];
+/** vLLM's names of methods that nothing here runs. */
 const otherMethods =
-  /^(eagle|medusa|mlp_speculator|mtp|.*_mtp|ngram_gpu|draft_tensor_parallel|dflash|dspark|custom_class)/;
+  /^(eagle|medusa|mlp_speculator|.*_mtp|ngram_gpu|draft_tensor_parallel|dflash|dspark|custom_class)/;
+
+const methodNames = `${speculativeMethods.slice(0, -1).join(", ")} or ${speculativeMethods.at(-1)}`;
 
 function parseSpeculativeConfig(text: string): SpeculativeConfig {
   const given = parseJsonObject(text);
@@ -132,22 +138,28 @@ function parseSpeculativeConfig(text: string): SpeculativeConfig {
     if (typeof value !== type) throw invalid(`${name} must be a ${type}`);
     config[camelCase(name)] = value as string | number;
   }
-  if (method !== "draft_model") return { ...config, method };
+  if (method !== "draft_model" && method !== "eagle3") return { ...config, method };
   const { model } = config;
   if (typeof model === "string") return { ...config, method, model };
-  throw invalid("draft_model needs `model`: a folder, a .gguf file or a Hugging Face id");
+  throw invalid(
+    method === "eagle3"
+      ? "eagle3 needs `model`: the folder or Hugging Face id of a head that was trained with the model"
+      : "draft_model needs `model`: a folder, a .gguf file or a Hugging Face id",
+  );
 }
 
 /** vLLM's rule: without a method, `model` is a draft model, unless it is written [ngram]. */
 function methodOf({ method, model }: Readonly<Record<string, unknown>>): SpeculativeConfig["method"] {
-  if (method === "ngram" || method === "suffix" || method === "draft_model") return method;
+  if (mtpAliases.includes(method)) return "mtp";
+  const known = speculativeMethods.find((name) => name === method);
+  if (known !== undefined) return known;
   if (method === undefined || method === null) {
     if (typeof model === "string") return isNgram(model) ? "ngram" : "draft_model";
-    throw invalid("the JSON object needs `method`: ngram, suffix or draft_model");
+    throw invalid(`the JSON object needs \`method\`: ${methodNames}`);
   }
   const isKnown = typeof method === "string" && otherMethods.test(method);
   throw invalid(
-    `method must be ngram, suffix or draft_model, not ${JSON.stringify(method).slice(0, 100)}` +
+    `method must be ${methodNames}, not ${JSON.stringify(method).slice(0, 100)}` +
       (isKnown ? ", which vLLM has and Octavo does not" : ""),
   );
 }

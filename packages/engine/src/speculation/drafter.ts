@@ -1,4 +1,5 @@
-import type { RowSampling, Vacating } from "@octavo/kernels";
+import type { RowSampling, StepPlan, StepResult, Vacating } from "@octavo/kernels";
+import type { PlannedStep } from "../scheduler/step-budget.js";
 import type { Sequence } from "../scheduler/sequence.js";
 
 /** Confidence classes of drafts, 0 the least confident. The acceptance rate of each class is learnt. */
@@ -28,6 +29,8 @@ export interface Drafter extends Disposable {
    * spent on reading earlier text; the sequences do not change meanwhile.
    */
   draft(requests: readonly DraftRequest[]): void | Promise<number>;
+  /** Reads what a step computed, once its results are applied and before the next one is planned. Absent where text is all it reads. */
+  follow?(step: PlannedStep, plan: StepPlan, result: StepResult): Promise<void>;
   /** Drops what is kept of a sequence that is over. */
   release(sequence: Sequence): void;
   /** Between drafts: drops what is kept of all sequences, and frees its cache until `refill`. Absent where there is none. */

@@ -1,4 +1,4 @@
-import type { RowSampling, Vacating } from "@octavo/kernels";
+import type { KvCache, RowSampling, StepPlan, StepResult, Vacating } from "@octavo/kernels";
 import type { BlockPool } from "../kv-cache/block-pool.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
 import type { PlannedStep } from "../scheduler/step-budget.js";
@@ -10,7 +10,7 @@ import { DecodeCost } from "./decode-cost.js";
 
 export interface SpeculationOptions {
   /** The engine disposes the drafter. */
-  readonly createDrafter: (pool: BlockPool) => Drafter;
+  readonly createDrafter: (pool: BlockPool, cache: KvCache) => Drafter;
   /** Draft tokens per sequence and step, at most. */
   readonly numSpeculativeTokens: number;
   /** Choose draft lengths by measured acceptance and cost; default true. Otherwise always draft the maximum. */
@@ -74,9 +74,9 @@ export class Speculation implements Disposable {
   #numProbes = 0;
   #probed: SpeculatedSequence | undefined;
 
-  constructor(options: SpeculationOptions, pool: BlockPool, scheduler: Scheduler) {
+  constructor(options: SpeculationOptions, pool: BlockPool, cache: KvCache, scheduler: Scheduler) {
     this.#options = options;
-    this.#drafter = options.createDrafter(pool);
+    this.#drafter = options.createDrafter(pool, cache);
     this.#scheduler = scheduler;
   }
 
@@ -118,6 +118,11 @@ export class Speculation implements Disposable {
       this.#probeInterval =
         numAccepted > 0 ? firstProbeInterval : Math.min(this.#probeInterval * 2, lastProbeInterval);
     return { numDrafted, numAccepted };
+  }
+
+  /** See `Drafter`. */
+  follow(step: PlannedStep, plan: StepPlan, result: StepResult): Promise<void> | undefined {
+    return this.#drafter.follow?.(step, plan, result);
   }
 
   /** Records the time of a step that verified `numDrafted` draft tokens, from its planning to its results. */

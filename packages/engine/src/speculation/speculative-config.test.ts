@@ -33,7 +33,7 @@ test("takes vLLM's defaults", () => {
 
 test("refuses what cannot be, by the field's name", () => {
   const cases: [unknown, RegExp][] = [
-    [{ method: "eagle" }, /method must be one of ngram, suffix, draft_model, not "eagle"/],
+    [{ method: "eagle" }, /method must be one of ngram, suffix, draft_model, eagle3, mtp, not "eagle"/],
     [{}, /method must be one of/],
     [{ method: "ngram", numSpeculativeTokens: 0 }, /num_speculative_tokens must be an integer from 1 to 128/],
     [{ method: "ngram", numSpeculativeTokens: 129 }, /num_speculative_tokens/],
@@ -48,6 +48,8 @@ test("refuses what cannot be, by the field's name", () => {
     [{ method: "suffix", suffixDecodingMaxSpecFactor: Number.NaN }, /suffix_decoding_max_spec_factor/],
     [{ method: "suffix", suffixDecodingMinTokenProb: 1.1 }, /suffix_decoding_min_token_prob/],
     [{ method: "draft_model", model: "" }, /model must name the draft model/],
+    [{ method: "eagle3", model: "" }, /model must name the EAGLE-3 head/],
+    [{ method: "mtp", numSpeculativeTokens: 0 }, /num_speculative_tokens/],
     [{ method: "draft_model", model: "a", numSpeculativeTokens: Number.NaN }, /num_speculative_tokens/],
   ];
   for (const [config, message] of cases)

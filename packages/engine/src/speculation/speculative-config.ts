@@ -1,7 +1,7 @@
 import { OctavoError } from "@octavo/protocol/errors";
 
 /** How tokens are drafted. Methods, parameters and defaults are those of vLLM's `--speculative-config`. */
-export type SpeculativeConfig = NgramConfig | SuffixConfig | DraftModelConfig;
+export type SpeculativeConfig = NgramConfig | SuffixConfig | DraftModelConfig | Eagle3Config | MtpConfig;
 
 export interface NgramConfig {
   readonly method: "ngram";
@@ -37,14 +37,32 @@ export interface DraftModelConfig {
   readonly quantization?: string | undefined;
 }
 
+export interface Eagle3Config {
+  readonly method: "eagle3";
+  /** A folder or an id of the hub: an EAGLE-3 head that was trained with the model. */
+  readonly model: string;
+  /** Draft tokens per sequence and step, at most; default 5. */
+  readonly numSpeculativeTokens?: number | undefined;
+  readonly revision?: string | undefined;
+}
+
+/** The model's own layer that predicts further tokens. */
+export interface MtpConfig {
+  readonly method: "mtp";
+  /** Draft tokens per sequence and step, at most; default 1, as the layer was trained. */
+  readonly numSpeculativeTokens?: number | undefined;
+}
+
 type Resolved<T> = { readonly [Key in keyof T]-?: Exclude<T[Key], undefined> };
 
 export type ResolvedSpeculativeConfig =
   | Resolved<NgramConfig>
   | Resolved<SuffixConfig>
-  | (Omit<DraftModelConfig, "numSpeculativeTokens"> & { readonly numSpeculativeTokens: number });
+  | Resolved<MtpConfig>
+  | (Omit<DraftModelConfig, "numSpeculativeTokens"> & { readonly numSpeculativeTokens: number })
+  | (Omit<Eagle3Config, "numSpeculativeTokens"> & { readonly numSpeculativeTokens: number });
 
-export const speculativeMethods = ["ngram", "suffix", "draft_model"] as const;
+export const speculativeMethods = ["ngram", "suffix", "draft_model", "eagle3", "mtp"] as const;
 
 const defaultDraftTokens = 5;
 const defaultLookup = 5;
@@ -58,9 +76,15 @@ export function resolveSpeculativeConfig(config: SpeculativeConfig): ResolvedSpe
   const { method } = config;
   if (method === "ngram") return resolveNgram(config);
   if (method === "suffix") return resolveSuffix(config);
-  if (method === "draft_model") {
+  if (method === "mtp") return { method, numSpeculativeTokens: draftLimit(config.numSpeculativeTokens ?? 1) };
+  if (method === "draft_model" || method === "eagle3") {
     if (typeof config.model !== "string" || config.model === "")
-      throw invalid("model", "must name the draft model: a folder, a .gguf file or a Hugging Face id.");
+      throw invalid(
+        "model",
+        method === "eagle3"
+          ? "must name the EAGLE-3 head: a folder or a Hugging Face id."
+          : "must name the draft model: a folder, a .gguf file or a Hugging Face id.",
+      );
     return { ...config, numSpeculativeTokens: draftLimit(config.numSpeculativeTokens ?? defaultDraftTokens) };
   }
   throw invalid(

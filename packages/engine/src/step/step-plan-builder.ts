@@ -7,7 +7,7 @@ import type { RowSink } from "../requests/active-request.js";
 
 /** What a step computes of a sequence: its next `numScheduled` tokens and the draft behind them. */
 export interface PlannedSequence {
-  readonly tokens: IntList;
+  readonly tokens: { readonly values: Int32Array };
   readonly draft: IntList;
   readonly blocks: IntList;
   readonly numComputed: number;

@@ -77,6 +77,8 @@ export class StepRunner {
     this.#pacer.observe(step.prefillTokens, computeMs);
     evidence.measureStep(computeMs);
     const generatedTokens = this.#results.apply(step, result);
+    const following = speculation?.follow(step, plan, result);
+    if (following !== undefined) await following;
     const end = {
       startMs,
       durationMs: performance.now() - startMs,

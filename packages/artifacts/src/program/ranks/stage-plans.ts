@@ -28,7 +28,8 @@ interface Cut {
  * @throws OctavoError `invalid_option` for a model of too few layers
  */
 export function stagePlans(plan: ModelPlan, count: number): StagePlan[] {
-  if (count === 1) return [stageOf(plan, [], plan.ops, [])];
+  // Layers keep their numbers: a drafting head's stands behind its model's.
+  if (count === 1) return [{ ...stageOf(plan, [], plan.ops, []), plan }];
   const cuts = chooseCuts(plan, count);
   return Array.from({ length: count }, (_, stage) => {
     const [first, last] = [cuts[stage - 1], cuts[stage]];

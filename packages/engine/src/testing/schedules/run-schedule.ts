@@ -6,6 +6,7 @@ import { createEngine } from "../../create-engine.js";
 import type { EngineOptions, RunningEngine } from "../../engine-options.js";
 import type { FaultKind } from "../../faults/fault.js";
 import { collect, type CollectedSequence } from "../fakes/engine-fixture.js";
+import type { SpeculationOptions } from "../../speculation/speculation.js";
 import { OracleDrafter } from "../drafters/oracle-drafter.js";
 import type { ScheduledRequest, ScheduleSettings } from "./schedule-cases.js";
 
@@ -15,6 +16,8 @@ export type ModelEngineOptions = Pick<
   "backend" | "program" | "tokenizer" | "vocabSize" | "hiddenSize" | "eosTokenIds" | "kv" | "maxModelLen"
 > & {
   readonly adapters?: readonly LoadedAdapter[] | undefined;
+  /** The model's own head drafts, in place of one that knows the outcome. */
+  readonly createDrafter?: SpeculationOptions["createDrafter"] | undefined;
   /** Recurrent models only. */
   readonly stateWidths?: ((maxDraftTokens: number) => readonly number[]) | undefined;
 };
@@ -63,7 +66,7 @@ export async function runSchedule(
   onFault?: (kind: FaultKind) => void,
 ): Promise<ScheduleOutcome[]> {
   const { spareBlocks, preemptions, drafts, faults, numStateSlots = 1, ...options } = settings;
-  const { stateWidths, ...given } = parts;
+  const { stateWidths, createDrafter, ...given } = parts;
   const maxDraftTokens = drafts?.maxTokens ?? 0;
   const drafter =
     drafts &&
@@ -84,7 +87,7 @@ export async function runSchedule(
     ...(drafts !== undefined &&
       drafter !== undefined && {
         speculation: {
-          createDrafter: () => drafter,
+          createDrafter: createDrafter ?? (() => drafter),
           numSpeculativeTokens: drafts.maxTokens,
           adaptive: false,
         },

@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { createEngine } from "../create-engine.js";
+import type { Drafter, DraftRequest } from "../speculation/drafter.js";
+import { collect, generationRequest } from "../testing/fakes/engine-fixture.js";
+import { draftingNames, openHeadModel, readDraftingCases } from "../testing/oracles/head-model.js";
+import { scheduleProperties } from "../testing/schedules/schedule-properties.js";
+
+/** Passes everything on and notes the drafts by request and output length. */
+function noted(drafter: Drafter, drafts: Map<string, number[]>): Drafter {
+  return {
+    isCostly: drafter.isCostly,
+    draft: async (requests: readonly DraftRequest[]) => {
+      const tookMs = await drafter.draft(requests);
+      for (const { sequence } of requests)
+        drafts.set(
+          `${sequence.group.requestId}:${sequence.numOutputTokens}`,
+          Array.from(sequence.draft.slice()),
+        );
+      return tookMs ?? 0;
+    },
+    follow: (step, plan, result) => drafter.follow!(step, plan, result),
+    release: (sequence) => drafter.release(sequence),
+    [Symbol.dispose]: () => drafter[Symbol.dispose](),
+  };
+}
+
+for (const name of draftingNames) {
+  describe(`drafts of ${name}`, () => {
+    // Chunks that end anywhere, blocks that drafts cross, and prompts of one step.
+    for (const sizes of [
+      { blockSize: 16, maxNumBatchedTokens: 128 },
+      { blockSize: 4, maxNumBatchedTokens: 7 },
+    ])
+      test(`are those of the published algorithm, in steps of ${sizes.maxNumBatchedTokens} tokens`, async () => {
+        const model = await openHeadModel(name);
+        const { createDrafter, ...given } = model.parts;
+        const drafts = new Map<string, number[]>();
+        const engine = createEngine({
+          ...given,
+          ...sizes,
+          maxNumSeqs: 4,
+          numBlocks: 96,
+          enablePrefixCaching: false,
+          speculation: {
+            createDrafter: (pool, cache) => noted(createDrafter!(pool, cache), drafts),
+            numSpeculativeTokens: 3,
+            adaptive: false,
+          },
+        });
+        const cases = readDraftingCases(name);
+        const results = await Promise.all(
+          cases.map(({ prompt, greedy }, index) =>
+            collect(
+              engine.generate({
+                ...generationRequest(prompt, { maxTokens: greedy.length, temperature: 0 }),
+                requestId: String(index),
+              }),
+            ),
+          ),
+        );
+        await engine[Symbol.asyncDispose]();
+        await model.dispose();
+        let compared = 0;
+        for (const [index, { greedy, drafts: expected }] of cases.entries()) {
+          assert.deepEqual(results[index]?.sequences[0]?.tokens, greedy);
+          for (let length = 1; length < greedy.length; length += 1) {
+            const drafted = drafts.get(`${index}:${length}`);
+            if (drafted === undefined) continue;
+            assert.deepEqual(
+              drafted,
+              expected[length - 1]?.slice(0, drafted.length),
+              `behind ${length} tokens`,
+            );
+            compared += drafted.length;
+          }
+        }
+        assert.ok(compared > 40, `${compared} draft tokens`);
+      });
+  });
+}
+
+scheduleProperties("EAGLE-3 drafts", () => openHeadModel("eagle3"), { numRuns: 6, batchSize: 8 });
+scheduleProperties("multi-token prediction over latent attention", () => openHeadModel("deepseek-v3"), {
+  numRuns: 3,
+  batchSize: 8,
+});

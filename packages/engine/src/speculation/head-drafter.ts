@@ -1,0 +1,213 @@
+import type { Backend, KvCache, Program, StepPlan, StepResult } from "@octavo/kernels";
+import { OctavoError } from "@octavo/protocol/errors";
+import type { PlannedStep } from "../scheduler/step-budget.js";
+import type { Sequence } from "../scheduler/sequence.js";
+import { StepPlanBuilder } from "../step/step-plan-builder.js";
+import type { Drafter, DraftRequest } from "./drafter.js";
+import { ReadSequence } from "./read-sequence.js";
+
+/** A drafting head, compiled. The caller owns it and the backend; both outlive the drafter. */
+export interface LoadedHead {
+  readonly backend: Backend;
+  /** See `DraftHead`. */
+  readonly fusion: Program | undefined;
+  readonly layer: Program;
+  /** Columns of each hidden state that the model sends. */
+  readonly stateWidth: number;
+  readonly targetIds: Int32Array | undefined;
+  /** Token ids that the target model knows. */
+  readonly targetVocabSize: number;
+  readonly blockSize: number;
+  readonly maxNumSeqs: number;
+  readonly maxNumBatchedTokens: number;
+}
+
+/** Hidden states that wait for the next draft of their sequence; more of them are read at once. */
+const maxPending = 16;
+
+/** A sequence whose hidden states are read now, with the number of them. */
+interface Reading {
+  readonly read: ReadSequence;
+  readonly request?: DraftRequest;
+}
+
+/**
+ * Drafts with a head that reads the model's own hidden states: EAGLE-3 (arXiv 2503.01840) or multi-token prediction (arXiv 2412.19437). Its keys
+ * and values are one more layer of the model's cache, in the same blocks, so that what holds of blocks holds of them: a cached prefix
+ * brings them along, and a preempted sequence computes them again. The entry of a position depends on the token behind it too, which
+ * may differ where a prefix ends; drafts are then a little worse and outputs the same.
+ */
+export class HeadDrafter implements Drafter {
+  readonly isCostly = true;
+  readonly #head: LoadedHead;
+  readonly #cache: KvCache;
+  readonly #plans: StepPlanBuilder;
+  readonly #read = new Map<Sequence, ReadSequence>();
+  /** Sequences that ended since the last step, whose blocks nobody else has yet. */
+  readonly #ended = new Map<Sequence, ReadSequence>();
+
+  /** @param cache the target model's */
+  constructor(head: LoadedHead, cache: KvCache) {
+    this.#head = head;
+    this.#cache = cache;
+    this.#plans = new StepPlanBuilder(head.maxNumSeqs, head.maxNumBatchedTokens, head.blockSize, false);
+  }
+
+  /** Sequences of which hidden states are kept. */
+  get numSequences(): number {
+    return this.#read.size;
+  }
+
+  async follow({ sequences }: PlannedStep, plan: StepPlan, { sent }: StepResult): Promise<void> {
+    if (sent === undefined) throw new OctavoError("internal_error", "the model sent no hidden states");
+    const readings: Reading[] = [];
+    for (const [index, sequence] of sequences.entries()) {
+      const read = this.#take(sequence, plan, index, sent);
+      const isOver = sequence.status !== "running";
+      if (!isOver) this.#read.set(sequence, read);
+      // The last one waits: the next draft samples from it.
+      const kept = isOver ? 0 : 1;
+      if (!isOver && read.numPending <= maxPending) continue;
+      read.numScheduled = read.numPending - kept;
+      readings.push({ read });
+    }
+    this.#ended.clear();
+    await this.#catchUp(readings);
+  }
+
+  async draft(requests: readonly DraftRequest[]): Promise<number> {
+    let drafting = requests.flatMap((request) => {
+      const { sequence, sampling } = request;
+      const read = this.#read.get(sequence);
+      if (read?.isReadyFor(sequence) !== true) return [];
+      read.follow(sequence);
+      read.sample(sampling, sequence.numOutputTokens);
+      return [{ read, request }];
+    });
+    const numPending = drafting.reduce((sum, { read }) => sum + read.numPending, 0);
+    if (numPending > this.#head.maxNumBatchedTokens) {
+      for (const { read } of drafting) read.numScheduled = read.numPending - 1;
+      await this.#catchUp(drafting);
+    }
+    for (const { read } of drafting) read.numScheduled = read.numPending;
+    let tookMs = 0;
+    while (drafting.length > 0) {
+      const result = await this.#run(drafting);
+      tookMs += result.computeMs;
+      drafting = this.#append(drafting, result);
+    }
+    return tookMs;
+  }
+
+  release(sequence: Sequence): void {
+    const read = this.#read.get(sequence);
+    if (read === undefined) return;
+    this.#ended.set(sequence, read);
+    this.#read.delete(sequence);
+  }
+
+  vacate(): void {
+    this.#read.clear();
+    this.#ended.clear();
+  }
+
+  [Symbol.dispose](): void {}
+
+  /** Adds the hidden states of what the step computed of a sequence, as far as the tokens behind are known. */
+  #take(sequence: Sequence, plan: StepPlan, index: number, sent: Float32Array): ReadSequence {
+    const width = sent.length / plan.numTokens;
+    const read = this.#read.get(sequence) ?? this.#ended.get(sequence) ?? new ReadSequence(width);
+    const first = plan.queryStarts[index] ?? 0;
+    const position = plan.positions[first] ?? 0;
+    const end = Math.min(sequence.numComputed, sequence.numTokens - 1);
+    read.follow(
+      sequence,
+      plan.blockTables.slice(plan.blockTableStarts[index], plan.blockTableStarts[index + 1]),
+    );
+    if (end > position) read.add(position, this.#rowsOf(sent, plan.numTokens, first, end - position));
+    return read;
+  }
+
+  /** What was sent state by state, of some tokens, token by token. */
+  #rowsOf(sent: Float32Array, numTokens: number, first: number, count: number): Float32Array {
+    const { stateWidth: width } = this.#head;
+    const numStates = sent.length / (numTokens * width);
+    const rows = new Float32Array(count * numStates * width);
+    for (let state = 0; state < numStates; state += 1)
+      for (let row = 0; row < count; row += 1) {
+        const from = (state * numTokens + first + row) * width;
+        rows.set(sent.subarray(from, from + width), (row * numStates + state) * width);
+      }
+    return rows;
+  }
+
+  /** Reads what is scheduled, in as many steps as that takes. */
+  async #catchUp(readings: readonly Reading[]): Promise<void> {
+    let left = readings.filter(({ read }) => read.numScheduled > 0);
+    while (left.length > 0) {
+      let budget = this.#head.maxNumBatchedTokens;
+      const wanted = left.map(({ read }) => read.numScheduled);
+      const now = left.filter(({ read }) => {
+        read.numScheduled = Math.min(read.numScheduled, budget);
+        budget -= read.numScheduled;
+        return read.numScheduled > 0;
+      });
+      const taken = left.map(({ read }) => read.numScheduled);
+      await this.#run(now);
+      left = left.filter(({ read }, index) => {
+        read.numScheduled = (wanted[index] ?? 0) - (taken[index] ?? 0);
+        return read.numScheduled > 0;
+      });
+    }
+  }
+
+  /** One step of the head; a sequence's last hidden state becomes what is pending where none is left. */
+  async #run(readings: readonly Reading[]): Promise<StepResult> {
+    const { backend, layer } = this.#head;
+    const reads = readings.map(({ read }) => read);
+    const plan = this.#plans.build(reads, (read) => read);
+    const received = await this.#fused(plan, reads);
+    const width = received.length / plan.numTokens;
+    const result = await backend.execute(layer, this.#cache, { ...plan, received });
+    for (const [index, read] of reads.entries()) {
+      const end = (plan.queryStarts[index + 1] ?? 0) * width;
+      read.advance(result.sent?.slice(end - width, end) ?? received.slice(end - width, end));
+    }
+    return result;
+  }
+
+  /** The hidden states that are scheduled, as `layer` receives them: the model's fused, the head's as they are. */
+  async #fused(plan: StepPlan, reads: readonly ReadSequence[]): Promise<Float32Array> {
+    const { backend, fusion } = this.#head;
+    const states = reads.map((read) => read.scheduledStates);
+    const joined = new Float32Array(states.reduce((sum, { length }) => sum + length, 0));
+    let at = 0;
+    for (const part of states) {
+      joined.set(part, at);
+      at += part.length;
+    }
+    if (fusion === undefined || reads[0]?.isDrafting === true) return joined;
+    const { sent } = await backend.execute(fusion, this.#cache, { ...plan, outputs: [], received: joined });
+    if (sent === undefined) throw new OctavoError("internal_error", "the head fused no hidden states");
+    return sent;
+  }
+
+  /** Appends the sampled tokens; returns the drafts that go on. Rows come in the order of `drafting`, one each. */
+  #append(drafting: readonly Required<Reading>[], { rows }: StepResult): Required<Reading>[] {
+    const { targetIds, targetVocabSize } = this.#head;
+    return drafting.filter(({ request, read }, index) => {
+      const sampled = rows[index]?.token ?? -1;
+      const token = targetIds === undefined ? sampled : (targetIds[sampled] ?? -1);
+      const { draft, numOutputTokens } = request.sequence;
+      // A failed row, or padding of the vocabulary.
+      const isKnown = token >= 0 && token < targetVocabSize;
+      if (isKnown) draft.push(token);
+      if (!isKnown || draft.length >= request.maxTokens) {
+        read.endDraft();
+        return false;
+      }
+      read.goOn(token, numOutputTokens + draft.length);
+      return true;
+    });
+  }
+}
