@@ -25,6 +25,9 @@ interface WatchEvent {
   readonly object: object;
 }
 
+/** What the pods' Secret says. */
+export const podReplicaKey = "a key of the pods' Secret";
+
 const port = 8000;
 const namespace = "default";
 
@@ -258,7 +261,10 @@ export class FakeKubernetes {
     const given = this.#deployment.template.spec.containers[0]?.args ?? [];
     const args = given.map((word) => (word === "0.0.0.0" ? ip : word.replace("$(POD_NAME)", name)));
     const [file = "", ...before] = this.#command;
-    const child = spawn(file, [...before, ...args], { stdio: "ignore" });
+    const child = spawn(file, [...before, ...args], {
+      stdio: "ignore",
+      env: { ...process.env, OCTAVO_REPLICA_KEY: podReplicaKey },
+    });
     const pod: Pod = {
       name,
       ip,
