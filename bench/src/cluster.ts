@@ -3,16 +3,16 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { OctavoError } from "@octavo/protocol";
-import { ask, randomTokens, RunningCluster, warmUp } from "./cluster/running-cluster.js";
+import { askCluster, uncachedPrompt, ClusterProcess, warmUp } from "./cluster/cluster-process.js";
 import { median } from "./support/median.js";
 import { report } from "./support/results.js";
 
 /** Milliseconds from kill -9 until a new replica takes calls, and what was asked meanwhile. */
-async function killOne(cluster: RunningCluster) {
+async function killOne(cluster: ClusterProcess) {
   const over = new AbortController();
   const answers: boolean[] = [];
   const clients = Array.from({ length: 8 }, async () => {
-    while (!over.signal.aborted) answers.push((await ask(cluster.url, randomTokens(30), 40)).isOk);
+    while (!over.signal.aborted) answers.push((await askCluster(cluster.url, uncachedPrompt(30), 40)).isOk);
   });
   await sleep(500);
   const { pid } = cluster.process;
@@ -28,17 +28,18 @@ async function firstTokens(url: string, hot: readonly (readonly number[])[], rep
   const [warm, cold]: [number[], number[]] = [[], []];
   for (const prefix of hot)
     for (const [of, begin] of [
-      [cold, randomTokens(prefix.length)],
+      [cold, uncachedPrompt(prefix.length)],
       [warm, prefix],
     ] as const)
-      of.push((await ask(url, [...begin, ...randomTokens(8)], 2, replica)).firstMs);
+      of.push((await askCluster(url, [...begin, ...uncachedPrompt(8)], 2, replica)).firstMs);
   return { warmMs: median(warm), coldMs: median(cold) };
 }
 
-await using cluster = await RunningCluster.start();
+await using cluster = await ClusterProcess.start();
 await warmUp(cluster.url, 150);
-const hot = Array.from({ length: 8 }, () => randomTokens(768));
-for (const prefix of [...hot, ...hot, ...hot]) await ask(cluster.url, [...prefix, ...randomTokens(8)], 2);
+const hot = Array.from({ length: 8 }, () => uncachedPrompt(768));
+for (const prefix of [...hot, ...hot, ...hot])
+  await askCluster(cluster.url, [...prefix, ...uncachedPrompt(8)], 2);
 const secondReadyMs = await cluster.addReplica();
 const firsts = await firstTokens(cluster.url, hot, "mini-1");
 await warmUp(cluster.url, 150, 4);

@@ -12,7 +12,7 @@ import {
 } from "@octavo/cluster";
 import { OctavoError } from "@octavo/protocol";
 import { quantile } from "@octavo/statistics";
-import { ask, model, randomTokens, RunningCluster, warmUp } from "./cluster/running-cluster.js";
+import { askCluster, model, uncachedPrompt, ClusterProcess, warmUp } from "./cluster/cluster-process.js";
 import { defaultModelFolder, modelFile } from "./cpu/models/model-file.js";
 import { type BenchCase, report } from "./support/results.js";
 
@@ -58,7 +58,7 @@ async function compare(
   const answers = await Promise.all(
     calls.map(async (call) => {
       await sleep(call.atS * 1000);
-      return ask(url, randomTokens(call.promptTokens), call.outputTokens);
+      return askCluster(url, uncachedPrompt(call.promptTokens), call.outputTokens);
     }),
   );
   const tookS = (performance.now() - startMs) / 1000;
@@ -85,7 +85,7 @@ async function compare(
 }
 
 const file = modelFile(defaultModelFolder(), "qwen2.5-0.5b", "q4_0");
-await using cluster = await RunningCluster.start(file.path);
+await using cluster = await ClusterProcess.start(file.path);
 const { url } = cluster;
 await warmUp(url, 3);
 const cases: BenchCase[] = [];

@@ -6,7 +6,12 @@ import { ControlPlane } from "./control-plane.js";
 import { podReplicaKey } from "./fake-kubernetes.js";
 import { fakeReplicaCommand } from "./test-specs.js";
 
-/** Folder with `etcd`, `kube-apiserver` and `kube-controller-manager`; one with `bin/helm`. */
+/**
+ * A folder with `etcd`, `kube-apiserver` and `kube-controller-manager`, as released or as Go builds them (`go.etcd.io/etcd/server/v3` and
+ * `k8s.io/kubernetes/cmd/...` in a module that replaces the staging modules by their releases), and one with `bin/helm`. Pods need
+ * addresses that are not loopback ones; in a network of its own the test has them:
+ * `unshare --net --map-root-user sh -c 'ip link set lo up; ip addr add 10.201.0.1/24 dev lo; ...'`.
+ */
 const { KUBERNETES_CONTROL_PLANE: binaries, KUBERNETES_TOOLS: tools } = process.env;
 const network = "10.201.0";
 const hasNetwork = Object.values(networkInterfaces())

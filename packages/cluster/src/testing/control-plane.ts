@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePorts } from "@octavo/protocol/free-ports";
 import { Agent, request } from "undici";
-import { type ApiAnswer, type ApiMethod, type CallOptions, Kubelet } from "./kubelet.js";
+import { type ApiAnswer, type ApiMethod, type ApiCallOptions, Kubelet } from "./kubelet.js";
 
 export interface ControlPlaneOptions {
   /** Folder with `etcd`, `kube-apiserver` and `kube-controller-manager`. */
@@ -111,7 +111,7 @@ export class ControlPlane {
   async call(
     method: ApiMethod,
     path: string,
-    { body, type = "application/json", as = "admin" }: CallOptions = {},
+    { body, type = "application/json", as = "admin" }: ApiCallOptions = {},
   ): Promise<ApiAnswer> {
     const answer = await request(this.server + path, {
       method,

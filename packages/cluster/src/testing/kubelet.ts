@@ -4,7 +4,7 @@ import { asObjects, asRecord, asString, type JsonFields } from "@octavo/protocol
 import { isHealthy } from "../controller/replica-identity.js";
 import { podReplicaKey } from "./fake-kubernetes.js";
 
-export interface CallOptions {
+export interface ApiCallOptions {
   readonly body?: JsonFields | string;
   readonly type?: string;
   /** Default the administrator. */
@@ -20,7 +20,7 @@ export type ApiMethod = "GET" | "POST" | "PATCH" | "DELETE";
 
 export interface KubeletOptions {
   readonly plane: {
-    readonly call: (method: ApiMethod, path: string, options?: CallOptions) => Promise<ApiAnswer>;
+    readonly call: (method: ApiMethod, path: string, options?: ApiCallOptions) => Promise<ApiAnswer>;
     readonly create: (yaml: string) => Promise<void>;
   };
   readonly command: readonly string[];

@@ -7,7 +7,7 @@ import { asRecord, parseJson } from "@octavo/protocol";
 import { clusterSchema } from "../config/deployment-schema.js";
 import { KubernetesDriver } from "../drivers/kubernetes/kubernetes-driver.js";
 import { chartedName, startChartedCluster } from "./charted-cluster.js";
-import { withoutManagedFields, type RecordedExchange } from "./recorded-kubernetes.js";
+import { withoutManagedFields, type RecordedApiCall } from "./recorded-kubernetes.js";
 import { fakeSpec, until } from "./test-specs.js";
 
 const deployment = `/apis/apps/v1/namespaces/default/deployments/${chartedName}`;
@@ -45,13 +45,13 @@ try {
   });
   await driver.close();
 
-  const exchanges: RecordedExchange[] = [];
+  const exchanges: RecordedApiCall[] = [];
   const record = async (
     name: string,
-    method: RecordedExchange["method"],
+    method: RecordedApiCall["method"],
     path: string,
     { body, type, as = "driver" }: { body?: object; type?: string; as?: "driver" | "nobody" } = {},
-  ): Promise<RecordedExchange> => {
+  ): Promise<RecordedApiCall> => {
     const { status, text } = await plane.call(method, path, {
       as,
       ...(body !== undefined && { body: JSON.stringify(body) }),

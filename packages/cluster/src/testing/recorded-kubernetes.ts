@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { ApiMethod } from "./kubelet.js";
 
 /** One request of the driver, and what Kubernetes' own API server answered. */
-export interface RecordedExchange {
+export interface RecordedApiCall {
   readonly name: string;
   readonly method: ApiMethod;
   readonly path: string;
@@ -15,7 +15,7 @@ export interface RecordedExchange {
 
 interface Recording {
   readonly version: string;
-  readonly exchanges: readonly RecordedExchange[];
+  readonly exchanges: readonly RecordedApiCall[];
 }
 
 export const recording = JSON.parse(

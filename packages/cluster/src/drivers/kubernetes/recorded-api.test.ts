@@ -10,11 +10,11 @@ import { asObjects, asRecord, type JsonFields } from "@octavo/protocol";
 import { request } from "undici";
 import { clusterSchema } from "../../config/deployment-schema.js";
 import { FakeKubernetes } from "../../testing/fake-kubernetes.js";
-import { type RecordedExchange, recording } from "../../testing/recorded-kubernetes.js";
+import { type RecordedApiCall, recording } from "../../testing/recorded-kubernetes.js";
 import { fakeReplicaCommand, fakeSpec, until } from "../../testing/test-specs.js";
 import { KubernetesDriver } from "./kubernetes-driver.js";
 
-function recorded(name: string): RecordedExchange {
+function recorded(name: string): RecordedApiCall {
   const found = recording.exchanges.find((one) => one.name === name);
   assert.ok(found, name);
   return found;
@@ -161,7 +161,7 @@ describe(`Kubernetes as recorded (${recording.version})`, () => {
     const fake = await FakeKubernetes.start(fakeReplicaCommand);
     const config = JSON.parse(fake.kubeconfig) as { clusters: { cluster: { server: string } }[] };
     const server = config.clusters[0]?.cluster.server ?? "";
-    const call = async (one: RecordedExchange, path: string, token = "t"): Promise<unknown[]> => {
+    const call = async (one: RecordedApiCall, path: string, token = "t"): Promise<unknown[]> => {
       const answer = await request(server + path, {
         method: one.method,
         headers: {

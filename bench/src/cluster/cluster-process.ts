@@ -15,7 +15,7 @@ const key = "bench-key-of-an-operator";
 export const model = "mini";
 
 /** `octavo cluster` of one deployment, as a process. */
-export class RunningCluster implements AsyncDisposable {
+export class ClusterProcess implements AsyncDisposable {
   readonly process: ChildProcess;
   readonly #path: string;
   readonly #source: string | undefined;
@@ -34,8 +34,8 @@ export class RunningCluster implements AsyncDisposable {
   }
 
   /** With one replica, once that takes requests. `source`: a model; without it octavo-mini. */
-  static async start(source?: string): Promise<RunningCluster> {
-    const cluster = new RunningCluster(source);
+  static async start(source?: string): Promise<ClusterProcess> {
+    const cluster = new ClusterProcess(source);
     [, cluster.#url = ""] = await cluster.#heard(/cluster: (http:\S+)\/v1,/);
     await cluster.#heard(/is ready/);
     return cluster;
@@ -100,13 +100,13 @@ deployments:
   }
 }
 
-export interface Asked {
+interface Asked {
   readonly isOk: boolean;
   readonly firstMs: number;
 }
 
 /** Asks for a stream of so many tokens. */
-export async function ask(
+export async function askCluster(
   url: string,
   prompt: readonly number[],
   outputTokens: number,
@@ -137,7 +137,7 @@ export async function ask(
   }
 }
 
-export function randomTokens(count: number): readonly number[] {
+export function uncachedPrompt(count: number): readonly number[] {
   return Array.from({ length: count }, () => 40 + Math.floor(Math.random() * 200));
 }
 
@@ -146,7 +146,7 @@ export async function warmUp(url: string, numRequests: number, clients = 2): Pro
   await sleep(3000);
   await Promise.all(
     Array.from({ length: clients }, async () => {
-      for (let count = 0; count < numRequests; count += 1) await ask(url, randomTokens(60), 10);
+      for (let count = 0; count < numRequests; count += 1) await askCluster(url, uncachedPrompt(60), 10);
     }),
   );
 }
