@@ -84,11 +84,15 @@ class Octavo:
         self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None), auto_decompress=False)
         self._gauges = {theirs: Gauge(name, description=text) for theirs, (name, text) in GAUGES.items()}
         # it ends with this actor, whatever that dies of
+        environment = {**os.environ}
+        if options.get("replica_key"):
+            environment["OCTAVO_REPLICA_KEY"] = options["replica_key"]
         libc = ctypes.CDLL(None) if sys.platform == "linux" else None
         listens_at = ["--host", ray.util.get_node_ip_address(), "--port", "0", "--replica-id", self._id]
         self._process = await asyncio.create_subprocess_exec(
             *options["command"],
             *listens_at,
+            env=environment,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
             preexec_fn=(lambda: libc.prctl(1, signal.SIGTERM)) if libc else None,

@@ -4,6 +4,7 @@ import { type OptionsOf, type ResolvedOptions, resolveOptions } from "@octavo/pr
 import type { Engine } from "./api.js";
 import type { KvShape } from "./kv-cache/plan-kv-cache.js";
 import type { SpeculationOptions } from "./speculation/speculation.js";
+import { defaultLongPrefillTokenThreshold } from "./scheduler/scheduler-options.js";
 import { paramOf, schedulingOptions } from "./options/scheduling-options.js";
 import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
 
@@ -111,7 +112,8 @@ export function resolveEngineOptions(options: EngineOptions): ResolvedEngineOpti
     ...options,
     ...scheduling,
     maxNumSeqs: Math.min(scheduling.maxNumSeqs, options.states?.numSlots ?? Number.POSITIVE_INFINITY),
-    longPrefillTokenThreshold: scheduling.longPrefillTokenThreshold ?? Math.ceil(maxNumBatchedTokens / 4),
+    longPrefillTokenThreshold:
+      scheduling.longPrefillTokenThreshold ?? defaultLongPrefillTokenThreshold(maxNumBatchedTokens),
     maxLongPartialPrefills: scheduling.maxLongPartialPrefills ?? (schedulingPolicy === "fair" ? 2 : 0),
     hooks: options.hooks ?? {},
   };

@@ -97,11 +97,11 @@ ${fields}`,
   };
 
   /** Asks all the while that `change` takes; every answer must be there, and be what it is without the change. */
-  const underLoad = async (change: () => Promise<void>): Promise<number> => {
+  const underLoad = async (change: () => Promise<void>, numClients = 8): Promise<number> => {
     const expected = await Promise.all([0, 1, 2, 3].map((seed) => ask(true, seed)));
     const over = new AbortController();
     let numAnswers = 0;
-    const clients = Array.from({ length: 8 }, async (_, number) => {
+    const clients = Array.from({ length: numClients }, async (_, number) => {
       while (!over.signal.aborted) {
         const text = await ask(number % 2 === 0, number % 4);
         assert.equal(text, expected[number % 4]);
@@ -172,8 +172,13 @@ ${fields}`,
   it("follows an objective instead of Ray's rule where cluster.yaml has one", async () => {
     const at = new Date(Date.now() - 60_000).toISOString().slice(11, 16);
     const scaling = (more: string): string =>
-      `    autoscaling_config: { min_replicas: 1, max_replicas: 2 }\n    slo_policy: { ttft_ms: 500, downscale_hold_s: 0${more} }\n    engine_kwargs: { max_model_len: 640 }\n`;
+      `    autoscaling_config: { min_replicas: 1, max_replicas: 2 }\n    slo_policy: { ttft_ms: 500, downscale_hold_s: 3${more} }\n    engine_kwargs: { max_model_len: 640 }\n`;
     await reload(scaling(""));
+    await settled(1, () => true);
+    // twice what one replica takes at a time: tokens wait, and nothing else says that a replica is missing
+    const from = said.length;
+    await underLoad(() => settled(2, () => true), 32);
+    assert.match(said.slice(from), /mini: 1 → 2 replicas for \d+ requests/);
     await settled(1, () => true);
     await reload(scaling(`, prewarm: [{ at: "${at}", duration_s: 3600, replicas: 2 }]`));
     await settled(2, () => true);

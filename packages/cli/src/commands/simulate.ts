@@ -27,6 +27,10 @@ const rows = {
       "--measure <url>",
       "measure the step costs of a replica that has nothing else to do",
     ),
+    measureReplicas: option.texts(
+      "--measure-replicas <id...>",
+      "behind a gateway: replicas that share a machine; what they cost each other is measured too",
+    ),
     model: option.text("--model <name>", "its model", { default: "octavo-mini" }),
     writeCosts: option.text("--write-costs <file>", "where measured costs are written"),
     price: option.number("--price <dollars>", "of a replica and hour", { min: 0, default: 0 }),
@@ -140,11 +144,17 @@ const spec = defineCommand({
 
 export default spec;
 
-async function costsOf({ costs, measure, model, writeCosts }: Options): Promise<ClusterCosts> {
+async function costsOf({
+  costs,
+  measure,
+  measureReplicas: replicas,
+  model,
+  writeCosts,
+}: Options): Promise<ClusterCosts> {
   if ((costs === undefined) === (measure === undefined))
     throw new OctavoError("invalid_option", "give --costs FILE or --measure URL", { param: "costs" });
   if (measure !== undefined) {
-    const measured = await measureCosts(measure.replace(/\/v1\/?$|\/$/, ""), model);
+    const measured = await measureCosts({ url: measure.replace(/\/v1\/?$|\/$/, ""), model, replicas });
     if (writeCosts !== undefined)
       await writeTextOf("write-costs", writeCosts, `${JSON.stringify(measured, null, 2)}\n`);
     return measured;

@@ -131,6 +131,8 @@ const kubernetesDriver = z.strictObject({
   objects: z.record(z.string(), z.string().min(1)).default({}),
   /** In an update, how long a pod is ready before it replaces another: enough to find out whether it is like the others. */
   min_ready_seconds: z.int().min(1).default(10),
+  /** OCTAVO_REPLICA_KEY of the pods, by which they let the cluster read and fill their prefix caches; without it new ones start cold. */
+  replica_key: z.string().min(16, "expected 16 characters or more").optional(),
   poll_interval_s: z.number().gt(0).default(1),
 });
 

@@ -37,8 +37,8 @@ export interface WantedReplicas {
  */
 export interface ReplicaDriver {
   readonly kind: string;
-  /** By which replicas let the cluster read and fill their prefix caches; only where the driver gives them one. */
-  readonly replicaKey?: string;
+  /** By which replicas let the cluster read and fill their prefix caches; undefined where they have none. */
+  readonly replicaKey: string | undefined;
   /** Lines of replicas that could not be written; only where the driver writes them. */
   readonly droppedLogLines?: number;
   /** What cannot be met here, in words, before anything is started; empty where all can. */

@@ -5,6 +5,7 @@ import { sloSchema } from "../autoscaling/slo-policy.js";
 import { EventHeap } from "./event-heap.js";
 import { type ClusterSimulation, simulateCluster } from "./simulate-cluster.js";
 import { generateCalls } from "./simulated-load.js";
+import type { CallTimes } from "./simulated-replica.js";
 import { findKnee, firstTokenMsOf, recoveryS, reportOf } from "./simulation-report.js";
 import { clusterCosts } from "./step-costs.js";
 
@@ -43,6 +44,42 @@ describe("a simulated cluster", () => {
     assert.ok(one);
     assert.ok(Math.abs(firstTokenMsOf(one) - (4 + 0.2 * 100)) < 1e-6);
     assert.ok(Math.abs((one.endS - one.firstTokenS) * 1000 - 10 * (4 + 0.3)) < 1e-6);
+  });
+
+  it("a request's overhead delays it alone: steps and other requests go on", () => {
+    const calls = [0, 0.001].map((atS) => ({ atS, promptTokens: 50, outputTokens: 20 }));
+    const [without, with7] = [0, 7].map((request_overhead_ms) =>
+      simulateCluster(simulation({ calls, costs: { ...costs, request_overhead_ms } })),
+    );
+    assert.ok(without && with7);
+    for (const [at, { firstTokenS, endS, longestGapS }] of without.outcomes.entries()) {
+      const later: CallTimes | undefined = with7.outcomes[at];
+      assert.ok(later);
+      assert.ok(Math.abs(later.firstTokenS - firstTokenS - 0.007) < 1e-9);
+      assert.ok(Math.abs(later.endS - endS - 0.007) < 1e-9);
+      assert.equal(later.longestGapS, longestGapS);
+    }
+  });
+
+  it("replicas of one machine slow each other while both compute, those of others do not", () => {
+    const calls = [0, 0].map((atS) => ({ atS, promptTokens: 10, outputTokens: 101 }));
+    const autoscaling = autoscalingSchema.parse({ min_replicas: 2, max_replicas: 2 });
+    const secondsOf = (replicas_per_host: number, concurrent: boolean): number => {
+      const shared = {
+        ...costs,
+        replicas_per_host,
+        neighbour_slowdown: 0.5,
+        neighbour_prompt_slowdown: 0.25,
+      };
+      const some = concurrent ? calls : calls.slice(0, 1);
+      const given = simulation({ calls: some, costs: shared, autoscaling, maxOngoing: 1 });
+      const [first] = simulateCluster(given).outcomes;
+      assert.ok(first);
+      return first.endS - first.firstTokenS;
+    };
+    const alone = secondsOf(2, false);
+    assert.ok(Math.abs(secondsOf(1, true) - alone) < 1e-9);
+    assert.ok(Math.abs(secondsOf(2, true) / alone - 1.5) < 0.01);
   });
 
   it("computes every token once, refuses what the queue does not take, and is the same each time", () => {

@@ -4,6 +4,7 @@ import { type AutoscalingConfig } from "../autoscaling/autoscaling-config.js";
 import { DeploymentScaler } from "../autoscaling/deployment-scaler.js";
 import type { SloConfig } from "../autoscaling/slo-policy.js";
 import { EventHeap } from "./event-heap.js";
+import { SimulatedHosts } from "./simulated-hosts.js";
 import { type CallTimes, SimulatedReplica } from "./simulated-replica.js";
 import type { ClusterCosts, SimulatedCall } from "./step-costs.js";
 
@@ -54,6 +55,7 @@ export function simulateCluster(simulation: ClusterSimulation): ClusterOutcome {
   const ready: SimulatedReplica[] = [];
   const starting: number[] = [];
   const leaving = new Set<SimulatedReplica>();
+  const hosts = new SimulatedHosts(costs.replicas_per_host);
   const queue: CallTimes[] = [];
   let queueStart = 0;
   const outcomes: CallTimes[] = [];
@@ -140,7 +142,7 @@ export function simulateCluster(simulation: ClusterSimulation): ClusterOutcome {
   const admitStarted = (): void => {
     while ((starting[0] ?? Number.POSITIVE_INFINITY) <= nowS) {
       starting.shift();
-      const replica = new SimulatedReplica(`r${numReplicas}`, costs, maxOngoing);
+      const replica = new SimulatedReplica(`r${numReplicas}`, costs, maxOngoing, hosts.place());
       numReplicas += 1;
       ready.push(replica);
       byName.set(replica.target, replica);
@@ -171,6 +173,7 @@ export function simulateCluster(simulation: ClusterSimulation): ClusterOutcome {
       numFree -= maxOngoing - replica.outstanding;
       byName.delete(replica.target);
       if (replica.outstanding > 0) leaving.add(replica);
+      else replica.host.numReplicas -= 1;
     }
     peakReplicas = Math.max(peakReplicas, countReplicas());
     serveQueue();
@@ -201,6 +204,7 @@ export function simulateCluster(simulation: ClusterSimulation): ClusterOutcome {
       if (replica.isLeaving && replica.outstanding === 0) {
         account();
         leaving.delete(replica);
+        replica.host.numReplicas -= 1;
       }
       if (ended.length > 0) serveQueue();
     }

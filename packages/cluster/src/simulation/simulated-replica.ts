@@ -1,5 +1,13 @@
-import { BlockPool, PrefillPacer, Scheduler, Sequence, type SequenceGroup } from "@octavo/engine/scheduling";
+import {
+  BlockPool,
+  defaultLongPrefillTokenThreshold,
+  PrefillPacer,
+  Scheduler,
+  Sequence,
+  type SequenceGroup,
+} from "@octavo/engine/scheduling";
 import type { TargetState } from "@octavo/gateway/parts";
+import type { SimulatedHost } from "./simulated-hosts.js";
 import type { ClusterCosts, SimulatedCall } from "./step-costs.js";
 
 export interface CallTimes {
@@ -31,6 +39,7 @@ export class SimulatedReplica implements TargetState {
   isLeaving = false;
   /** When the step under way ends; infinite while there is none. */
   stepEndS = Number.POSITIVE_INFINITY;
+  readonly host: SimulatedHost;
   readonly #costs: ClusterCosts;
   readonly #scheduler: Scheduler;
   readonly #pacer = new PrefillPacer(200);
@@ -38,8 +47,9 @@ export class SimulatedReplica implements TargetState {
   #step: readonly Sequence[] = [];
   #order = 0;
 
-  constructor(name: string, costs: ClusterCosts, maxOngoing: number) {
+  constructor(name: string, costs: ClusterCosts, maxOngoing: number, host: SimulatedHost) {
     this.target = name;
+    this.host = host;
     this.maxOngoing = maxOngoing;
     this.#costs = costs;
     const { max_num_seqs, max_num_batched_tokens, num_blocks } = costs;
@@ -48,7 +58,7 @@ export class SimulatedReplica implements TargetState {
       maxNumBatchedTokens: max_num_batched_tokens,
       enablePrefixCaching: false,
       enableChunkedPrefill: true,
-      longPrefillTokenThreshold: 0,
+      longPrefillTokenThreshold: defaultLongPrefillTokenThreshold(max_num_batched_tokens),
       policy: "fcfs",
     });
   }
@@ -75,12 +85,15 @@ export class SimulatedReplica implements TargetState {
     sequences.push(sequence);
     this.#outcomes.set(sequence, outcome);
     this.#scheduler.add(sequence);
-    if (this.stepEndS === Number.POSITIVE_INFINITY) this.#plan(nowS);
+    if (this.stepEndS < Number.POSITIVE_INFINITY) return;
+    this.host.numBusy += 1;
+    this.#plan(nowS);
   }
 
   /** The step is over: tokens are there, requests end, the next step begins. Returns those that ended. */
   endStep(ended: CallTimes[]): void {
     const nowS = this.stepEndS;
+    const seenS = nowS + this.#costs.request_overhead_ms / 1000;
     const scheduler = this.#scheduler;
     for (const sequence of this.#step) {
       scheduler.commit(sequence);
@@ -88,11 +101,11 @@ export class SimulatedReplica implements TargetState {
       sequence.tokens.push(0);
       const outcome = this.#outcomes.get(sequence);
       if (outcome === undefined) continue;
-      if (sequence.numOutputTokens === 1) outcome.firstTokenS = nowS;
+      if (sequence.numOutputTokens === 1) outcome.firstTokenS = seenS;
       else outcome.longestGapS = Math.max(outcome.longestGapS, nowS - outcome.lastTokenS);
       outcome.lastTokenS = nowS;
       if (sequence.numOutputTokens < outcome.call.outputTokens) continue;
-      outcome.endS = nowS;
+      outcome.endS = seenS;
       scheduler.remove(sequence);
       this.#outcomes.delete(sequence);
       this.outstanding -= 1;
@@ -104,17 +117,19 @@ export class SimulatedReplica implements TargetState {
 
   #plan(nowS: number): void {
     if (this.#outcomes.size === 0) {
+      this.host.numBusy -= 1;
       this.stepEndS = Number.POSITIVE_INFINITY;
       this.#step = [];
       return;
     }
     const step = this.#scheduler.schedule(this.#pacer.maxTokens);
-    const { base_ms, per_prompt_token_ms, per_sequence_ms, per_request_ms } = this.#costs;
+    const costs = this.#costs;
+    const neighbours = this.host.numBusy - 1;
     const ms =
-      base_ms +
-      per_prompt_token_ms * step.prefillTokens +
-      per_sequence_ms * step.decodeTokens +
-      per_request_ms * step.admitted.length;
+      (costs.base_ms + costs.per_sequence_ms * step.decodeTokens) *
+        (1 + costs.neighbour_slowdown * neighbours) +
+      costs.per_prompt_token_ms * step.prefillTokens * (1 + costs.neighbour_prompt_slowdown * neighbours) +
+      costs.per_request_ms * step.admitted.length;
     this.#pacer.observe(step.prefillTokens, ms);
     this.#scheduler.observe(step, ms);
     // the scheduler's list serves the next step too

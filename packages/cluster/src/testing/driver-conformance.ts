@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { warmPrefixes } from "../controller/prefix-warm-up.js";
 import { isHealthy } from "../controller/replica-identity.js";
 import type { ObservedReplica, ReplicaDriver, ReplicaSpec } from "../drivers/replica-driver.js";
 
@@ -55,6 +56,11 @@ export function testDriverConformance(name: string, open: () => Promise<DriverUn
       await settle(one, 2);
       const [first, second] = ready;
       assert.ok(first && second && first.id !== second.id && first.url !== second.url);
+
+      const warmUp = { url: second.url ?? "", others: [first.url ?? ""], timeoutMs: 5000 };
+      assert.ok(driver.replicaKey);
+      assert.equal(await warmPrefixes({ ...warmUp, key: driver.replicaKey }), 3);
+      assert.equal(await warmPrefixes({ ...warmUp, key: "another key" }), 0);
 
       await under.kill(first);
       await settle(one, 2);

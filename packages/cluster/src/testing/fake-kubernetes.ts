@@ -9,6 +9,11 @@ interface Template {
   spec: { containers: { name: string; args?: string[]; ports?: object[]; resources?: object }[] };
 }
 
+interface TemplatePatch {
+  readonly minReadySeconds?: number;
+  readonly template?: Partial<Template>;
+}
+
 interface Pod {
   readonly name: string;
   readonly ip: string;
@@ -25,12 +30,15 @@ interface WatchEvent {
   readonly object: object;
 }
 
+/** What the pods' Secret says. */
+export const podReplicaKey = "a key of the pods' Secret";
+
 const port = 8000;
 const namespace = "default";
 
 /**
  * An API server, a Deployment's controller, a kubelet and an EndpointSlice's controller for one Deployment, as Kubernetes 1.35 answers on the
- * wire: list and watch with resource versions, bookmarks, 410 Gone as an event of a watch that begins too far back, Status objects as
+ * wire (recorded-api.test.ts holds it to that): list and watch with resource versions, bookmarks, 410 Gone as an event of a watch that begins too far back, Status objects as
  * errors. Pods are processes with loopback addresses of their own.
  */
 export class FakeKubernetes {
@@ -169,19 +177,19 @@ export class FakeKubernetes {
     else if (request.method === "PATCH" && url.pathname.startsWith(apps)) {
       this.counts.patch += 1;
       const patch = JSON.parse(text) as {
-        spec: { replicas?: number; minReadySeconds?: number; template?: Template };
+        spec?: TemplatePatch & { replicas?: number };
       };
       const type = request.headers["content-type"];
       if (url.pathname === `${apps}/scale` && type === "application/merge-patch+json")
-        this.#deployment.replicas = patch.spec.replicas ?? this.#deployment.replicas;
+        this.#deployment.replicas = patch.spec?.replicas ?? this.#deployment.replicas;
       else if (url.pathname === apps && type === "application/strategic-merge-patch+json")
-        this.#merge(patch.spec);
+        this.#merge(patch.spec ?? {});
       else {
         send(statusOf(415, `unsupported: ${type}`), 415);
         return;
       }
       this.#reconcile();
-      send(this.#deploymentObject());
+      send(url.pathname === apps ? this.#deploymentObject() : this.#scaleObject());
     } else if (url.pathname.startsWith(pods) && pod !== undefined) {
       if (request.method === "DELETE") {
         this.counts.delete += 1;
@@ -196,7 +204,8 @@ export class FakeKubernetes {
       if (url.searchParams.get("watch") === "true") this.#watch(url, response);
       else {
         this.counts.list += 1;
-        const items = [this.#sliceObject()];
+        // lists say once what their items are
+        const items = [{ ...this.#sliceObject(), kind: undefined, apiVersion: undefined }];
         const metadata = { resourceVersion: String(this.#version) };
         send({ kind: "EndpointSliceList", apiVersion: "discovery.k8s.io/v1", metadata, items });
       }
@@ -218,11 +227,11 @@ export class FakeKubernetes {
     response.once("close", () => this.#watchers.delete(response));
   }
 
-  #merge({ template: patch, minReadySeconds }: { template?: Template; minReadySeconds?: number }): void {
+  #merge({ template: patch, minReadySeconds }: TemplatePatch): void {
     const { template } = this.#deployment;
     this.#deployment.minReadySeconds = minReadySeconds ?? this.#deployment.minReadySeconds;
-    Object.assign(template.metadata.annotations, patch?.metadata.annotations);
-    for (const container of patch?.spec.containers ?? []) {
+    Object.assign(template.metadata.annotations, patch?.metadata?.annotations);
+    for (const container of patch?.spec?.containers ?? []) {
       const known = template.spec.containers.find(({ name }) => name === container.name);
       if (known === undefined) template.spec.containers.push(container);
       else Object.assign(known, container);
@@ -258,7 +267,10 @@ export class FakeKubernetes {
     const given = this.#deployment.template.spec.containers[0]?.args ?? [];
     const args = given.map((word) => (word === "0.0.0.0" ? ip : word.replace("$(POD_NAME)", name)));
     const [file = "", ...before] = this.#command;
-    const child = spawn(file, [...before, ...args], { stdio: "ignore" });
+    const child = spawn(file, [...before, ...args], {
+      stdio: "ignore",
+      env: { ...process.env, OCTAVO_REPLICA_KEY: podReplicaKey },
+    });
     const pod: Pod = {
       name,
       ip,
@@ -304,6 +316,13 @@ export class FakeKubernetes {
   #send(event: WatchEvent): void {
     this.#events.push(event);
     for (const watcher of this.#watchers) write(watcher, event);
+  }
+
+  #scaleObject(): object {
+    const { replicas } = this.#deployment;
+    const metadata = { name: "fake", namespace, resourceVersion: String(this.#version) };
+    const status = { replicas: this.#pods.size };
+    return { kind: "Scale", apiVersion: "autoscaling/v1", metadata, spec: { replicas }, status };
   }
 
   #deploymentObject(): object {

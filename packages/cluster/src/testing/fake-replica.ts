@@ -15,6 +15,7 @@ const fault = String(values["fault"] ?? "");
 const numbers = String(values["fault-numbers"] ?? "").split(",");
 const hasFault = (name: string): boolean =>
   fault === name && (numbers[0] === "" || numbers.includes(id.slice(id.lastIndexOf("-") + 1)));
+const key = process.env["OCTAVO_REPLICA_KEY"];
 const delayMs = Number(values["delay-ms"] ?? 0);
 
 if (hasFault("exit")) {
@@ -39,7 +40,11 @@ const server = createServer((request, response) => {
       settings: {},
       clock: { unix_ms: Date.now(), cpu_mhz: 1000 },
     });
-  else if (request.url === "/v1/completions")
+  else if (request.url?.startsWith("/prefix_cache/")) {
+    if (key === undefined || request.headers["x-octavo-replica-key"] !== key) send(404, {});
+    else if (request.method === "POST") send(200, { prefixes: 1, tokens: 3 });
+    else send(200, { prefixes: [{ tokens: [1, 2, 3], cache_scope: null, cache_salt: null, heat: 5 }] });
+  } else if (request.url === "/v1/completions")
     setTimeout(
       () =>
         send(200, {

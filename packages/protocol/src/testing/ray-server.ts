@@ -15,8 +15,14 @@ export const hasRay = spawnSync(rayCommand, ["--version"]).status === 0;
 
 const startTimeoutMs = 90_000;
 
-/** A node that is gone is noticed after five seconds; one that is only slow has ten for each answer, as always. */
-const environment = { ...process.env, RAY_health_check_period_ms: "1000" };
+const environment = {
+  ...process.env,
+  // a node that is gone is noticed after two seconds; one that is only slow has ten for each answer, as always
+  RAY_health_check_period_ms: "1000",
+  RAY_health_check_failure_threshold: "2",
+  // a replica whose start fails is given up the first time, not the third
+  RAY_SERVE_MAX_PER_REPLICA_RETRY_COUNT: "1",
+};
 
 /** One raylet and what it started, in a process group of its own, so that it ends with all of that. */
 export class RayNode {

@@ -139,5 +139,7 @@ function messageOf(thrown: unknown): string {
   } catch {
     // not its Status object
   }
-  return (message ?? String(thrown)).slice(0, 300);
+  const text = message ?? String(thrown);
+  // the client's account of an answer, headers and all, has what it means in a line of its own
+  return (/^Message: (.+)$/m.exec(text)?.[1] ?? text).slice(0, 300);
 }

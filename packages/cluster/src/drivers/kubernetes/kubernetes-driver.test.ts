@@ -7,7 +7,7 @@ import { TargetPool } from "@octavo/gateway/parts";
 import { clusterSchema } from "../../config/deployment-schema.js";
 import { DeploymentController } from "../../controller/deployment-controller.js";
 import { testDriverConformance } from "../../testing/driver-conformance.js";
-import { FakeKubernetes } from "../../testing/fake-kubernetes.js";
+import { FakeKubernetes, podReplicaKey } from "../../testing/fake-kubernetes.js";
 import { fakeReplicaCommand, fakeSpec, until } from "../../testing/test-specs.js";
 import { KubernetesDriver } from "./kubernetes-driver.js";
 
@@ -22,7 +22,13 @@ async function open() {
   const { driver: config } = clusterSchema.parse({
     version: 1,
     deployments,
-    driver: { kind: "kubernetes", kubeconfig, poll_interval_s: 0.05, min_ready_seconds: 1 },
+    driver: {
+      kind: "kubernetes",
+      kubeconfig,
+      poll_interval_s: 0.05,
+      min_ready_seconds: 1,
+      replica_key: podReplicaKey,
+    },
   });
   assert.ok(config.kind === "kubernetes");
   const said: string[] = [];
@@ -93,6 +99,11 @@ describe("Kubernetes", { skip }, () => {
     const [gone = ""] = members();
     fake.kill(gone);
     await until(() => members().length === 2 && !members().includes(gone));
+    // each one that replaced another had the other's hot prefixes first
+    assert.equal(
+      under.said.filter((line) => / is ready .*, 3 tokens of hot prefixes cached$/.test(line)).length,
+      3,
+    );
     await controller.close();
   });
 
@@ -136,6 +147,7 @@ describe("Kubernetes", { skip }, () => {
         poll_interval_s: 1,
         min_ready_seconds: 1,
         namespace: undefined,
+        replica_key: undefined,
         context: undefined,
       },
       tell: () => undefined,

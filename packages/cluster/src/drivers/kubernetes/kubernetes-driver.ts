@@ -46,6 +46,10 @@ export class KubernetesDriver implements ReplicaDriver {
     this.#options = options;
   }
 
+  get replicaKey(): string | undefined {
+    return this.#options.config.replica_key;
+  }
+
   async problems(specs: readonly ReplicaSpec[]): Promise<readonly string[]> {
     try {
       const api = await this.#connect();

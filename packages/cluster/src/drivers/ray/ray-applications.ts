@@ -16,12 +16,18 @@ export const directoryApplication = {
 /** Beyond the graceful shutdown: Octavo closes connections and frees the model, and Ray's actor ends. */
 const closingS = 5;
 
-/** One version of a deployment as an application of Serve. Another `attempt` makes Ray start over where it gave up. */
+export interface ReplicaStart {
+  readonly command: readonly string[];
+  readonly replicaKey: string;
+  /** Another one makes Ray start over where it gave up. */
+  readonly attempt: number;
+}
+
+/** One version of a deployment as an application of Serve. */
 export function replicaApplication(
   spec: ReplicaSpec,
-  command: readonly string[],
   numReplicas: number,
-  attempt: number,
+  { command, replicaKey, attempt }: ReplicaStart,
 ): object {
   const { deployment, version } = spec;
   const { num_cpus, memory } = deployment.ray_actor_options;
@@ -35,6 +41,7 @@ export function replicaApplication(
       version,
       directory: true,
       attempt,
+      replica_key: replicaKey,
       command: [...command, ...serveArgs(spec, num_cpus)],
       startup_timeout_s: deployment.startup_timeout_s,
       health_check_timeout_s: deployment.health_check_timeout_s,
@@ -54,13 +61,18 @@ export function replicaApplication(
   };
 }
 
-/** Which version of which deployment an application runs; undefined where it is not one of Octavo's. */
-export function versionOf(
-  config: Readonly<Record<string, unknown>>,
-): { readonly deployment: string; readonly version: string } | undefined {
+/** Which version of which deployment an application runs. */
+export interface ApplicationOwner {
+  readonly deployment: string;
+  readonly version: string;
+  readonly replicaKey: string | undefined;
+}
+
+/** Undefined where an application is not one of Octavo's. */
+export function versionOf(config: Readonly<Record<string, unknown>>): ApplicationOwner | undefined {
   const args = asRecord(config["args"]);
   const [deployment, version] = [asString(args["name"]), asString(args["version"])];
   if (config["import_path"] !== "octavo_serve:app" || deployment === undefined || version === undefined)
     return undefined;
-  return { deployment, version };
+  return { deployment, version, replicaKey: asString(args["replica_key"]) };
 }

@@ -44,7 +44,13 @@ describe("Ray Serve with two raylets", { skip }, () => {
     fakeSpec({
       version,
       ...more,
-      fields: { ray_actor_options: { num_cpus: 1 }, graceful_shutdown_timeout_s: 2, ...more.fields },
+      fields: {
+        ray_actor_options: { num_cpus: 1 },
+        graceful_shutdown_timeout_s: 2,
+        // as often does Ray look whether a process is gone
+        health_check_period_s: 1,
+        ...more.fields,
+      },
     });
 
   testDriverConformance("ray", async () => {

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { asRecord, OctavoError } from "@octavo/protocol";
 import type { RayDriverConfig } from "../../config/deployment-schema.js";
@@ -11,7 +12,12 @@ import type {
 import { Retries } from "../retries.js";
 import { Snapshots } from "../snapshots.js";
 import { planRay } from "./plan-ray.js";
-import { directoryApplication, replicaApplication, versionOf } from "./ray-applications.js";
+import {
+  type ApplicationOwner,
+  directoryApplication,
+  replicaApplication,
+  versionOf,
+} from "./ray-applications.js";
 import { RayServeClient, type RayReplicaDetails, type RayServeState } from "./ray-serve-client.js";
 
 export interface RayDriverOptions {
@@ -19,9 +25,7 @@ export interface RayDriverOptions {
   readonly tell: (message: string) => void;
 }
 
-interface Version {
-  readonly deployment: string;
-  readonly version: string;
+interface Version extends ApplicationOwner {
   readonly application: string;
   readonly config: Readonly<Record<string, unknown>>;
   readonly numReplicas: number;
@@ -33,6 +37,7 @@ interface Snapshot {
   readonly state: RayServeState;
   readonly versions: readonly Version[];
   readonly replicas: ReadonlyMap<string, readonly ObservedReplica[]>;
+  readonly replicaKey: string;
 }
 
 /** Replicas as actors of Ray Serve, on whatever nodes Ray has: Ray places and restarts them, this says how many of which version. */
@@ -43,8 +48,10 @@ export class RayDriver implements ReplicaDriver {
   readonly #wanted = new Map<string, WantedReplicas>();
   readonly #urls = new Map<string, string>();
   /** Ray says of an application that it deletes neither how it was configured nor, thereby, whose it is. */
-  readonly #applications = new Map<string, Pick<Version, "deployment" | "version">>();
+  readonly #applications = new Map<string, ApplicationOwner>();
   readonly #pids = new Map<string, number>();
+  /** Drawn at the first look, unless replicas run then that have one. */
+  #replicaKey: string | undefined;
   readonly #retries: Retries;
   readonly #snapshots: Snapshots<Snapshot>;
   #putting: Promise<void> | undefined;
@@ -60,6 +67,10 @@ export class RayDriver implements ReplicaDriver {
       take: () => this.#take(),
       partsOf: ({ replicas }) => replicas,
     });
+  }
+
+  get replicaKey(): string | undefined {
+    return this.#replicaKey;
   }
 
   async problems(specs: readonly ReplicaSpec[]): Promise<readonly string[]> {
@@ -108,7 +119,7 @@ export class RayDriver implements ReplicaDriver {
     this.#wanted.set(name, wanted);
     if (this.#isClosed) return;
     await this.#putting;
-    const { state, versions, replicas } = await this.#snapshots.latest();
+    const { state, versions, replicas, replicaKey } = await this.#snapshots.latest();
     const current = versions.filter(({ deployment }) => deployment === name);
     const planned = planRay(
       wanted,
@@ -129,12 +140,11 @@ export class RayDriver implements ReplicaDriver {
       const before = current.find((one) => one.version === version);
       // an old version stays as it was deployed; only its number changes
       return version === wanted.spec.version
-        ? replicaApplication(
-            wanted.spec,
-            this.#options.config.command,
-            number,
-            this.#retries.count(before?.application),
-          )
+        ? replicaApplication(wanted.spec, number, {
+            command: this.#options.config.command,
+            replicaKey,
+            attempt: this.#retries.count(before?.application),
+          })
         : { ...before?.config, deployments: scaled(before?.config["deployments"], number) };
     });
     const others = versions.filter(({ deployment }) => deployment !== name).map(({ config }) => config);
@@ -243,7 +253,9 @@ export class RayDriver implements ReplicaDriver {
       if (state.applications[application] === undefined) this.#applications.delete(application);
     for (const known of [this.#urls, this.#pids])
       for (const id of known.keys()) if (!seen.has(id)) known.delete(id);
-    return { state, versions, replicas };
+    const given = versions.find(({ replicaKey }) => replicaKey !== undefined)?.replicaKey;
+    this.#replicaKey ??= given ?? randomBytes(32).toString("base64url");
+    return { state, versions, replicas, replicaKey: this.#replicaKey };
   }
 }
 
