@@ -13,7 +13,7 @@ const has = (command) => spawnSync(command, ["--version"]).error === undefined;
 test("the image runs what the package has, as nobody, and asks its health", () => {
   const lines = text("Dockerfile").split("\n");
   assert.ok(
-    lines.includes("USER node") && lines.includes("STOPSIGNAL SIGTERM") && lines.includes("EXPOSE 8000"),
+    lines.includes("USER 1000") && lines.includes("STOPSIGNAL SIGTERM") && lines.includes("EXPOSE 8000"),
   );
   const entry = JSON.parse(lines.find((line) => line.startsWith("ENTRYPOINT")).slice("ENTRYPOINT".length));
   assert.equal(entry[0], "octavo");

@@ -14,3 +14,8 @@ export function inOrder(all) {
   for (const each of all) visit(each);
   return [...ordered];
 }
+
+/** What a version is found by: npm refuses one to try, such as 1.0.0-rc.1, without a tag. */
+export function distTagOf(version) {
+  return version.includes("-") ? "next" : "latest";
+}

@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { readTarballManifest } from "../lib/local-registry.mjs";
 import { capture, fail, must, say } from "../lib/steps.mjs";
-import { inOrder } from "./publish-order.mjs";
+import { distTagOf, inOrder } from "./publish-order.mjs";
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
@@ -21,7 +21,7 @@ const packages = readdirSync(from)
 for (const { path, manifest } of inOrder(packages)) {
   const name = `${manifest.name}@${manifest.version}`;
   if (values["dry-run"]) {
-    say(name);
+    say(`${name}, ${distTagOf(manifest.version)}`);
     continue;
   }
   const known = await capture("npm", ["view", name, "version", "--loglevel=silent"]);
@@ -29,5 +29,13 @@ for (const { path, manifest } of inOrder(packages)) {
     say(`${name} is published already`);
     continue;
   }
-  await must(`publishing ${name}`, "npm", ["publish", path, "--provenance", "--access", "public"]);
+  await must(`publishing ${name}`, "npm", [
+    "publish",
+    path,
+    "--provenance",
+    "--access",
+    "public",
+    "--tag",
+    distTagOf(manifest.version),
+  ]);
 }

@@ -10,10 +10,10 @@ import { readManifest, version as current, workspaceFolders } from "./workspaces
 
 const changelog = join(root, "CHANGELOG.md");
 
-/** The text of a section without its heading. Throws where there is none, or it is empty. */
+/** The text of a section without its heading, which is a word and maybe a date. Throws where there is none, or it is empty. */
 export function sectionOf(text, heading) {
   const lines = text.split("\n");
-  const start = lines.findIndex((line) => line.startsWith(`## ${heading}`));
+  const start = lines.findIndex((line) => `${line} `.startsWith(`## ${heading} `));
   const end = lines.findIndex((line, index) => index > start && line.startsWith("## "));
   const body =
     start < 0
@@ -48,7 +48,8 @@ export function follows(next, before) {
   if (one === undefined || other === undefined) return false;
   const at = [0, 1, 2].find((index) => Number(one[index]) !== Number(other[index]));
   if (at !== undefined) return Number(one[at]) > Number(other[at]);
-  return other[3] !== undefined && (one[3] === undefined || one[3] > other[3]);
+  if (one[3] === undefined || other[3] === undefined) return one[3] === undefined && other[3] !== undefined;
+  return one[3].localeCompare(other[3], "en", { numeric: true }) > 0;
 }
 
 async function release(version) {

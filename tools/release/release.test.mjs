@@ -4,7 +4,7 @@ import { join } from "node:path";
 import test from "node:test";
 import { root } from "../lib/steps.mjs";
 import { platforms } from "./platforms.mjs";
-import { inOrder } from "./publish-order.mjs";
+import { distTagOf, inOrder } from "./publish-order.mjs";
 import { atVersion, follows, sectionOf } from "./release.mjs";
 import { publishedFolders, readManifest, version, workspaceFolders } from "./workspaces.mjs";
 
@@ -48,6 +48,8 @@ test("versions rise", () => {
     ["0.10.0", "0.9.0"],
     ["1.0.0", "1.0.0-rc.1"],
     ["1.0.0-rc.2", "1.0.0-rc.1"],
+    ["1.0.0-rc.10", "1.0.0-rc.9"],
+    ["1.0.0-rc.1", "1.0.0-beta.2"],
   ]) {
     assert.ok(follows(next, before), `${next} after ${before}`);
     assert.ok(!follows(before, next), `${before} after ${next}`);
@@ -55,10 +57,17 @@ test("versions rise", () => {
   for (const bad of ["0.1.0", "1.0", "v1.0.0", "", "1.0.0 "]) assert.ok(!follows(bad, "0.1.0"), bad);
 });
 
+test("a version to try does not become what `npm i octavo` installs", () => {
+  assert.equal(distTagOf("1.0.0"), "latest");
+  assert.equal(distTagOf("1.0.0-rc.1"), "next");
+});
+
 test("the changelog's section is what a release says", () => {
   const text = "# Changelog\n\n## Unreleased\n\n- a\n\n## 0.1.0 (2026-01-01)\n\n- b\n";
   assert.equal(sectionOf(text, "Unreleased"), "- a\n");
   assert.equal(sectionOf(text, "0.1.0"), "- b\n");
+  const later = text.replace("## 0.1.0 ", "## 0.1.0-rc.1 (2026-02-01)\n\n- c\n\n## 0.1.0 ");
+  assert.equal(sectionOf(later, "0.1.0"), "- b\n");
   assert.throws(() => sectionOf(text, "9"), /says nothing/);
   assert.ok(sectionOf(readFileSync(join(root, "CHANGELOG.md"), "utf8"), "Unreleased").length > 100);
 });

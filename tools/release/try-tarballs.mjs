@@ -2,7 +2,7 @@
 // picks for this machine, and asks the embedded model; with --sbom writes what was installed, as CycloneDX.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -20,7 +20,10 @@ const tarballs = Object.fromEntries(
 );
 assert.ok(tarballs.octavo, `${from} holds no tarball of octavo`);
 
-const folder = mkdtempSync(join(tmpdir(), "octavo-tarballs-"));
+const scratch = mkdtempSync(join(tmpdir(), "octavo-tarballs-"));
+// npm's SBOM is named after the folder
+const folder = join(scratch, "octavo-installed");
+mkdirSync(folder);
 const registry = await serveTarballs(tarballs);
 try {
   writeFileSync(
@@ -50,5 +53,5 @@ try {
   }
 } finally {
   registry.close();
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(scratch, { recursive: true, force: true });
 }

@@ -85,8 +85,10 @@ caption{text-align:left;color:var(--soft);font-size:.82rem;padding-bottom:.4rem}
 th,td{text-align:left;padding:.35rem .9rem .35rem 0;border-bottom:1px solid var(--rule);vertical-align:top}thead th{color:var(--soft);font-weight:600;font-size:.8rem}tbody th{font-weight:500}
 .number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}td small,th small{display:block}
 table.heat{border-spacing:3px;border-collapse:separate;min-width:0}.heat td,.heat th{border:0;padding:.4rem .6rem}.heat tbody td{text-align:center;border-radius:4px;min-width:5.2rem;color:var(--ink)}.heat thead th{text-align:center}.heat b{display:block;font-variant-numeric:tabular-nums}.heat small{color:inherit;white-space:nowrap;font-size:.72rem}.heat .axes{color:var(--soft);font-size:.74rem;white-space:nowrap}.heat .axes span{display:block}.heat .empty{color:var(--soft)}
-.legend{display:flex;align-items:center;gap:2px;font-size:.78rem;color:var(--soft)}.legend i{width:1.4rem;height:.7rem;border-radius:2px}.legend span{padding:0 .3rem}
+.legend{display:flex;align-items:center;gap:2px;font-size:.78rem;color:var(--soft)}.legend i{flex:0 1 1.4rem;height:.7rem;border-radius:2px}.legend span{padding:0 .3rem;overflow-wrap:normal}
 ${shades}${lines}
+@media screen{th,td{overflow-wrap:break-word;max-width:32rem}.number{max-width:none}}
+@media screen and (max-width:40rem){th,td{max-width:11rem}svg{min-width:42rem}}
 summary{cursor:pointer}
 footer{max-width:82rem;margin:0 auto;padding:1rem 1.5rem 3rem;color:var(--soft);font-size:.82rem}
 @media print{:root{color-scheme:light;--paper:#fff;--raised:#fff}body{font-size:10pt;display:block}.skip{display:none!important}.top{padding:0 0 1rem;border-top-width:4px}main,footer{padding:0;max-width:none}figure,tr{break-inside:avoid}h2,h3,h4,figcaption,caption{break-after:avoid}.scroll{overflow:visible}svg{min-width:0}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}table{font-size:8.5pt}}

@@ -2,7 +2,6 @@ import type { EvalReport, Verdict } from "@octavo/evals";
 import { printable, textTable } from "../output/text-table.js";
 
 const signs: Readonly<Record<Verdict, string>> = { pass: "pass", fail: "FAIL", inconclusive: "open" };
-const widest = 96;
 
 /** The results as text for a terminal. */
 export function renderEvalTable(report: EvalReport): string {
@@ -51,7 +50,7 @@ export function renderEvalTable(report: EvalReport): string {
       textTable(report.checks, [
         { head: "check", of: (row) => row.check },
         { head: "verdict", of: (row) => signs[row.verdict] },
-        { head: "why", of: (row) => shortened(row.summary) },
+        { head: "why", of: (row) => row.summary },
       ]),
     );
   const items = report.gate?.items.filter(({ dimension }) => dimension !== "check") ?? [];
@@ -60,7 +59,7 @@ export function renderEvalTable(report: EvalReport): string {
       textTable(items, [
         { head: "expected", of: (row) => row.expectation },
         { head: "verdict", of: (row) => `${signs[row.verdict]}${row.onFail === "warn" ? " (warns)" : ""}` },
-        { head: "measured", of: (row) => shortened(row.summary) },
+        { head: "measured", of: (row) => row.summary },
       ]),
     );
   const advice = report.checks
@@ -81,8 +80,4 @@ function share(value: number | undefined): string | undefined {
 
 function range(interval: readonly [number, number] | undefined): string | undefined {
   return interval && `${(100 * interval[0]).toFixed(1)} to ${(100 * interval[1]).toFixed(1)} %`;
-}
-
-function shortened(text: string): string {
-  return text.length <= widest ? text : `${text.slice(0, widest - 1)}\u2026`;
 }

@@ -14,7 +14,7 @@ export const chromiumPath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "
 export const noChromium: string | false =
   chromiumPath === undefined ? "no Chromium on this machine (apt-get install chromium)" : false;
 
-/** What leaves a screen sideways, and text that is cut or leaves its drawing; all details are open. */
+/** What leaves a screen sideways, text that is cut or leaves its drawing, and short words broken over lines; all details are open. */
 const problems = `(() => {
   for (const details of document.querySelectorAll("details")) details.open = true;
   const found = [];
@@ -30,6 +30,20 @@ const problems = `(() => {
     const isCut = (overflowX === "hidden" || overflowX === "clip") && element.scrollWidth > element.clientWidth + 1;
     // a line that opens to the whole text may be cut
     if (isCut && element.closest(".skip, summary") === null) found.push("cut (" + textOverflow + "): " + element.textContent.trim().slice(0, 40));
+  }
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+    if (node.parentElement.closest("script, style, svg, .skip") !== null) continue;
+    // a word may go on in the next element
+    const isInline = getComputedStyle(node.parentElement).display === "inline";
+    const [goesOnBefore, goesOnAfter] = [node.previousSibling, node.nextSibling].map((next) => isInline || next !== null);
+    for (const { 0: word, index } of node.data.matchAll(/(?<![^\\s-])[\\w.%]{2,16}(?![^\\s-])/g)) {
+      if ((goesOnBefore && index === 0) || (goesOnAfter && index + word.length === node.length)) continue;
+      const range = document.createRange();
+      range.setStart(node, index);
+      range.setEnd(node, index + word.length);
+      if (new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size > 1) found.push("broken: " + word);
+    }
   }
   for (const text of document.querySelectorAll("svg text")) {
     const [inner, outer] = [text.getBoundingClientRect(), text.ownerSVGElement.getBoundingClientRect()];

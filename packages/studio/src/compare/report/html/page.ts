@@ -96,7 +96,9 @@ function klHistogram({ klHistogram: bins }: Summary): string {
 
 function models({ baseline, variant, summary }: ModelComparison): string {
   const { overall } = summary;
-  return figureTable(
+  const perplexity = (estimate: ScoreEstimate): TableCell =>
+    figureCell(`${fixed(estimate.value)} ${intervalText(estimate, fixed)}`);
+  return table(
     "The two artifacts",
     ["", "baseline", "variant"],
     [
@@ -105,11 +107,7 @@ function models({ baseline, variant, summary }: ModelComparison): string {
       ["weights in memory", gibibytes(baseline.weightBytes), gibibytes(variant.weightBytes)],
       ["KV cache", baseline.kvCacheDtype, variant.kvCacheDtype],
       ...activationRows(baseline, variant),
-      [
-        "perplexity",
-        `${fixed(overall.baselinePerplexity.value)} ${intervalText(overall.baselinePerplexity, fixed)}`,
-        `${fixed(overall.variantPerplexity.value)} ${intervalText(overall.variantPerplexity, fixed)}`,
-      ],
+      ["perplexity", perplexity(overall.baselinePerplexity), perplexity(overall.variantPerplexity)],
     ],
   );
 }
