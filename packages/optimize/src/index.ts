@@ -99,7 +99,7 @@ export {
   recordedGateway,
   unfailedScore,
 } from "./replay/recorded-gateway.js";
-export { busyStatuses, type RecordedTarget, type TargetAnswer } from "./replay/recorded-targets.js";
+export { busyStatuses, numAlike, type RecordedTarget, type TargetAnswer } from "./replay/recorded-targets.js";
 export {
   type RecordedCall,
   recordedWorkload,

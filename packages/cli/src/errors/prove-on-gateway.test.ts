@@ -1,18 +1,23 @@
 import assert from "node:assert/strict";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import test from "node:test";
-import { loadGatewayConfig } from "@octavo/gateway";
+import { Gateway, GatewayListener, loadGatewayConfig } from "@octavo/gateway";
 import {
   clusterFindings,
   type ConfigPatch,
   emptyFeed,
   findingsOfGatewayLog,
   type FixProof,
+  type TargetAnswer,
   updateFeed,
 } from "@octavo/optimize";
 import { YamlSource } from "@octavo/protocol/yaml";
 import { Random } from "@octavo/statistics";
 import { proveOnGateway } from "./prove-on-gateway.js";
 import { patchedGatewayText } from "./rollout-file.js";
+import { StandInTarget } from "./stand-in-target.js";
 
 const epochMs = 1_760_000_000_000;
 type Line = Readonly<Record<string, unknown>>;
@@ -104,6 +109,7 @@ async function proven(
   patch: ConfigPatch["set"],
   cause: string,
   pairs = 3,
+  signal = new AbortController().signal,
 ): Promise<FixProof> {
   const { findings } = findingsOfGatewayLog(lines);
   const { entries } = updateFeed(emptyFeed, await clusterFindings(findings, {}), 1);
@@ -122,7 +128,7 @@ async function proven(
     speedup: 4,
     seed: 1,
     leastImprovement: 0.1,
-    signal: new AbortController().signal,
+    signal,
   });
 }
 
@@ -164,7 +170,7 @@ test("what changes nothing is inconclusive, and what takes the fallback away is 
   assert.ok(Math.abs(same.target!.before - same.target!.after) < 0.15, "both gateways meet the same answers");
 
   // without it, east is asked again, which fails as often
-  const saved = recording(rescued("target_failed", 20, 500), [], 0.6);
+  const saved = recording(rescued("target_failed", 20, 500), ofWest, 0.6);
   const harmful = { "/routes/chat/fallbacks/0": null };
   const worse = await proven(saved, yaml("fallbacks: [rescue]"), harmful, "target_failed", 5);
   assert.deepEqual(
@@ -175,7 +181,7 @@ test("what changes nothing is inconclusive, and what takes the fallback away is 
 });
 
 test("a shorter time to wait for a target that hangs is accepted, a longer one rejected", async () => {
-  const hung = recording(rescued("target_timeout", 4000));
+  const hung = recording(rescued("target_timeout", 4000), ofWest);
   const text = yaml("fallbacks: [rescue], timeouts: { first_byte: 4s }");
   const set = (time: string) => ({ "/routes/chat/timeouts/first_byte": time });
   const shorter = await proven(hung, text, set("1500ms"), "target_timeout", 5);
@@ -212,6 +218,85 @@ test("what cannot be shown is refused before anything runs", async () => {
   // north has no recorded calls
   await assert.rejects(
     proven(lines, text, { "/routes/chat/targets/-": "north" }, "target_failed"),
-    /the log has no call of north, which the replay asks/,
+    /the replay asks north, of which the log has fewer than 20 calls/,
   );
+});
+
+test("an interrupted proof says so, and leaves nothing behind", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "octavo-interrupted-"));
+  const usual = process.env["TMPDIR"];
+  process.env["TMPDIR"] = folder;
+  try {
+    const patch = { "/routes/chat/fallbacks/-": "rescue" };
+    const lines = recording(lost("target_failed", 20, 500), ofWest);
+    const proof = proven(lines, yaml("fallbacks: []"), patch, "target_failed", 3, AbortSignal.timeout(150));
+    await assert.rejects(proof, { code: "request_cancelled", message: "the proof was interrupted" });
+    assert.deepEqual(await readdir(folder), []);
+  } finally {
+    if (usual === undefined) delete process.env["TMPDIR"];
+    else process.env["TMPDIR"] = usual;
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("from a gateway's own log a proof foresees what the patch then does", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "octavo-foresee-"));
+  const random = new Random(5);
+  const answer: TargetAnswer = { kind: "answer", firstByteMs: 10, durationMs: 20 };
+  const tokens = { promptTokens: 30, cachedTokens: 0, outputTokens: 3, retryAfterS: 1 };
+  const east = await StandInTarget.start(() => ({
+    ...tokens,
+    what: random.uniform() < 0.6 ? { kind: "status", status: 500, durationMs: 5 } : answer,
+  }));
+  const west = await StandInTarget.start(() => ({ ...tokens, what: answer }));
+  const fallbacks = (names: string): string => `version: 1
+access_log: ${join(folder, `log-${names}`)}
+targets:
+  east: { provider: openai-compatible, url: '${east.url}', models: [m], breaker: { failures: 100, error_rate: 1 } }
+  west: { provider: openai-compatible, url: '${west.url}', models: [m, spare] }
+routes:
+  chat: { models: [m], targets: [east], fallbacks: [${names}], retries: { attempts: 2, budget: 4 } }
+  spare: { models: [spare], targets: [west] }
+  rescue: { models: [rescue], targets: [{ target: west, model: m }] }
+`;
+  /** The lines of a gateway that really asks them. */
+  const served = async (names: string): Promise<readonly Line[]> => {
+    const config = loadGatewayConfig({ name: "gateway.yaml", text: fallbacks(names), environment: {} });
+    const gateway = await Gateway.open({ config });
+    const listener = new GatewayListener(gateway, config.limits);
+    const { url } = await listener.listen("127.0.0.1", 0);
+    for (let index = 0; index < 80; index++) {
+      const body = { model: index % 4 === 3 ? "spare" : "m", messages: [{ role: "user", content: "hello" }] };
+      const headers = { "content-type": "application/json" };
+      const sent = { method: "POST", headers, body: JSON.stringify({ ...body, stream: index % 2 === 0 }) };
+      await (await fetch(`${url}/v1/chat/completions`, sent)).text();
+    }
+    await listener.close();
+    await gateway.close();
+    const text = await readFile(config.access_log, "utf8");
+    return text
+      .trim()
+      .split("\n")
+      .map((one) => JSON.parse(one) as Line);
+  };
+  const failedShare = (lines: readonly Line[]): number => {
+    const own = lines.filter(({ route }) => route === "chat");
+    return own.filter(({ error }) => error !== undefined).length / own.length;
+  };
+  try {
+    const before = await served("");
+    const patch = { "/routes/chat/fallbacks/-": "rescue" };
+    const { verdict, target } = await proven(before, fallbacks(""), patch, "target_failed", 5);
+    const after = await served("rescue");
+    assert.equal(verdict, "accepted", JSON.stringify(target));
+    assert.ok(
+      Math.abs(target!.before - failedShare(before)) < 0.15,
+      `${target!.before}, ${failedShare(before)}`,
+    );
+    assert.ok(Math.abs(target!.after - failedShare(after)) < 0.05, `${target!.after}, ${failedShare(after)}`);
+  } finally {
+    await east[Symbol.asyncDispose]();
+    await west[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true });
+  }
 });

@@ -12,6 +12,7 @@ import {
   type LoggedCall,
   loggedCalls,
   noFault,
+  numAlike,
   type PreparedReplay,
   type RecordedTarget,
   type ReplayRun,
@@ -46,7 +47,7 @@ export class ReplayedGateway implements PreparedReplay {
   /** Every call under way listens to it. */
   readonly #signal: AbortSignal;
   readonly #keys: ReadonlyMap<string, string>;
-  /** Of a target that was asked, and of which the log has no call. */
+  /** Of a target that was asked, and of which the log does not say enough. */
   #unknown: string | undefined;
   #url = "";
   #stop: (() => Promise<void>) | undefined;
@@ -71,7 +72,7 @@ export class ReplayedGateway implements PreparedReplay {
     }
   }
 
-  /** Sends the calls once. Throws `dataset_invalid` where a target was asked of which the log has no call. */
+  /** Sends the calls once. Throws `dataset_invalid` where a target was asked of which the log does not say enough. */
   async run(): Promise<ReplayRun> {
     const { workload, speedup } = this.#options;
     const beginMs = performance.now();
@@ -80,13 +81,16 @@ export class ReplayedGateway implements PreparedReplay {
         await this.#sleep(beginMs + request.atMs / speedup - performance.now());
         await this.#send(request, index);
       }),
-    );
+    ).catch((thrown: unknown) => {
+      if (!this.#signal.aborted) throw thrown;
+      throw new OctavoError("request_cancelled", "the proof was interrupted", { cause: thrown });
+    });
     const durationMs = (performance.now() - beginMs) * speedup;
     await this.#close();
     if (this.#unknown !== undefined)
       throw new OctavoError(
         "dataset_invalid",
-        `the log has no call of ${this.#unknown}, which the replay asks: give a log that has some with --gateway-log`,
+        `the replay asks ${this.#unknown}, of which the log has fewer than ${numAlike} calls: give one that shows what it does with --gateway-log`,
         { param: "gateway-log" },
       );
     const lines = (await readFile(this.#log, "utf8")).split("\n").map((line) => parseJson(line)?.value);
@@ -193,7 +197,7 @@ export class ReplayedGateway implements PreparedReplay {
       isAsRecorded: pair === 0,
       random: new Random(seed + pair).fork(index * 4096 + at * 16 + turn),
     });
-    if (what === undefined) this.#unknown = name;
+    if (target === undefined || target.numAnswers < numAlike) this.#unknown = name;
     return {
       what: sooner(what ?? { kind: "status", status: 503, durationMs: 0 }, speedup),
       promptTokens,

@@ -47,8 +47,8 @@ export interface TargetCall {
 /** By which a target says that it has too much to do. */
 export const busyStatuses: ReadonlySet<number> = new Set([429, 529]);
 
-/** Recorded answers that are alike enough to be drawn from. */
-const numAlike = 20;
+/** Recorded answers that are alike enough to be drawn from; a target with fewer has not shown what it does. */
+export const numAlike = 20;
 /** Of a target, those nearest to what is replayed. */
 const mostAnswers = 2000;
 
@@ -64,6 +64,10 @@ export class RecordedTarget {
     this.#answered = answers.filter(({ what }) => what.kind === "answer");
     this.#isBounded = answers.some(({ what }) => what.kind === "status" && busyStatuses.has(what.status));
     this.#own = groupBy(answers, ({ callId }) => callId);
+  }
+
+  get numAnswers(): number {
+    return this.#answers.length;
   }
 
   /**
