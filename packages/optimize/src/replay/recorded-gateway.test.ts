@@ -90,6 +90,20 @@ test("all calls of the cluster's routes are measured, of the stretch with most o
   assert.throws(() => read(lines, ["elsewhere"]), /none of the recorded chat calls is of this cluster/);
 });
 
+test("calls that the cache answered or a budget refused are not sent to targets, those refused for the load are", () => {
+  const unasked = { target: undefined, attempts: [] };
+  const lines = [
+    call(0, 0),
+    call(1, 100, { ...unasked, cache: "hit" }),
+    call(2, 200, { ...unasked, status: 402, error: "budget_exceeded" }),
+    call(3, 300, { ...unasked, status: 429, error: "rate_limit_exceeded" }),
+  ];
+  assert.deepEqual(
+    read(lines).requests.map(({ callId }) => callId),
+    ["r0", "r3"],
+  );
+});
+
 test("the measure is what became of most of the cluster's calls", () => {
   const measureOf = (cause: string, fields: object) =>
     recordedGateway([call(0, 0, fields)], { cause, routes: [], found: new Set(["r0"]), mostRequests: 1 })

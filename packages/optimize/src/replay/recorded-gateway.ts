@@ -46,7 +46,10 @@ export function recordedGateway(
 ): GatewayWorkload {
   const logged = loggedCalls(lines);
   const calls = logged
-    .filter(({ fields }) => fields["operation"] === "chat" && asString(fields["model"]) !== undefined)
+    .filter(
+      ({ fields }) =>
+        fields["operation"] === "chat" && asString(fields["model"]) !== undefined && wouldReachTarget(fields),
+    )
     .map((call) => ({ call, isOfCluster: found.has(traceOf(call)) }))
     .toSorted((a, b) => a.call.atMs - b.call.atMs);
   const stretch = stretchOf(calls, mostRequests);
@@ -89,6 +92,20 @@ export function recordedGateway(
     targets: recordedTargets(logged, beginMs),
     measures: gatewayMeasures(cause, 2 * failed > ofCluster.length),
   };
+}
+
+/** What the stages that a replay keeps refuse before a target is asked. */
+const refusedInReplay: ReadonlySet<unknown> = new Set([
+  "rate_limit_exceeded",
+  "overloaded",
+  "no_target",
+  "target_unreachable",
+]);
+
+/** Calls that the cache answered, or a guardrail or a budget refused, brought targets no load; without those stages they would. */
+function wouldReachTarget({ target, attempts, error }: LoggedCall["fields"]): boolean {
+  const isAsked = target !== undefined || (Array.isArray(attempts) && attempts.length > 0);
+  return isAsked || refusedInReplay.has(error);
 }
 
 function idOf({ fields }: LoggedCall): string {
