@@ -4,6 +4,7 @@ export { anonymousCaller, type Exchange } from "./exchange/exchange.js";
 export type { Stage, StageDefinition, StageHooks } from "./exchange/stage.js";
 export { GatewayListener } from "./http/gateway-listener.js";
 export { Gateway, type GatewayOptions } from "./operation/gateway.js";
+export { isShownInReplay, replayConfig } from "./operation/replay-config.js";
 export { readGatewayFile, type RunningGateway, serveGateway } from "./operation/serve-gateway.js";
 export { GatewayWorkers, onWorkerOrder, workerIndex } from "./operation/workers.js";
 export { rolloutSchema } from "./rollouts/rollout-config.js";

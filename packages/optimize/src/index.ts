@@ -77,6 +77,7 @@ export {
   type SettingValue,
 } from "./errors/config-patch.js";
 export { findingsOfAlert } from "./errors/findings-of-alert.js";
+export { type LoggedCall, loggedCalls, noFault } from "./errors/gateway-log.js";
 export { findingsOfGatewayLog } from "./errors/findings-of-gateway.js";
 export { proposeDeploymentFix } from "./errors/propose-deployment-fix.js";
 export { judgeCause, needsJudge } from "./errors/judge-cause.js";
@@ -92,6 +93,13 @@ export {
   type ReplaySide,
 } from "./replay/fix-proof.js";
 export { measuresOf, type ReplayMeasure } from "./replay/measures.js";
+export {
+  type GatewayRequest,
+  type GatewayWorkload,
+  recordedGateway,
+  unfailedScore,
+} from "./replay/recorded-gateway.js";
+export { busyStatuses, numAlike, type RecordedTarget, type TargetAnswer } from "./replay/recorded-targets.js";
 export {
   type RecordedCall,
   recordedWorkload,

@@ -137,6 +137,9 @@ test("fallbacks in the gateway's log and alerts become clusters, with patches th
           index % 8 === 0 ? fellBack("far", "target_failed") : { target: "far" },
         ),
       ),
+      ...Array.from({ length: 12 }, (_, index) =>
+        logged(300 + index, 9200 + 900 * index, { target: "west" }),
+      ),
       logged(200, 40_000, { target: undefined, status: 429, error: "rate_limit_exceeded" }),
       logged(201, 41_000, { target: "far", first_byte_ms: 4000, duration_ms: 5000 }),
       JSON.stringify({ event: "config_reloaded", time: new Date(epochMs).toISOString() }),
@@ -191,7 +194,7 @@ test("fallbacks in the gateway's log and alerts become clusters, with patches th
       readonly unverified: number;
       readonly entries: readonly (ListedEntry & { readonly kind: string; readonly target?: string })[];
     };
-    assert.deepEqual([calls, unverified], [62, 0]);
+    assert.deepEqual([calls, unverified], [74, 0]);
     assert.deepEqual(
       entries
         .toSorted((a, b) => a.cause.localeCompare(b.cause))
@@ -209,8 +212,17 @@ test("fallbacks in the gateway's log and alerts become clusters, with patches th
     assert.match(kept, /"field": "attempts\[0\]\.outcome",\s*"text": "target_rate_limited"/);
 
     const { id } = entries.find(({ cause }) => cause === "target_failed")!;
-    const proven = await runOctavo(["errors", "prove", id, ...given, "--gateway", path("gateway.yaml")]);
-    assert.match(proven.err, /is valid, and cannot be replayed/);
+    const rollout = path("patched.yaml");
+    const proving = ["errors", "prove", id, ...given, "--gateway", path("gateway.yaml"), "--speedup", "40"];
+    const looking = ["--pairs", "3", "--looks", "1", "--requests", "60"];
+    // far is asked first: what it fails is failed for every call, and its neighbours answer
+    const fix = ["--set", "/routes/chat/targets/2=west", "--rollout", rollout];
+    const proven = await runOctavo([...proving, ...looking, ...fix]);
+    assert.equal(proven.code, 0, proven.err);
+    assert.match(proven.out, /^(accepted|rejected|inconclusive): .*failed by a target/m);
+    assert.match(proven.out, /3 pairs of replays of 60 requests \(0 with their own prompts\), gateway:/);
+    assert.match(proven.out, /^- failed by a target: [\d.]+ % -> [\d.]+ % \(.* points to .* points\)$/m);
+    assert.match(proven.out, /^- cost of one replay: 0\.000000 US\$ -> 0\.000000 US\$$/m);
     const unknown = ["--set", "/targets/far/braker/error_rate=0.1"];
     const misspelt = await runOctavo([
       "errors",

@@ -1,4 +1,12 @@
-import { entryNamed, proofLines, recordedWorkload, recordProof, type ConfigPatch } from "@octavo/optimize";
+import {
+  type CallFinding,
+  type ConfigPatch,
+  entryNamed,
+  proofLines,
+  recordedWorkload,
+  type RecordedWorkload,
+  recordProof,
+} from "@octavo/optimize";
 import { OctavoError } from "@octavo/protocol/errors";
 import { option, valueType } from "@octavo/protocol/options";
 import { defineCommand } from "../command.js";
@@ -6,9 +14,10 @@ import { findingRows, readState, stateRows, writeState } from "../errors/feed-fi
 import { checkPatch, fileRows, fixOf, patchedFileOf, readPatchable } from "../errors/patched-files.js";
 import { proveOnEngine } from "../errors/prove-on-engine.js";
 import { proveOnFleet } from "../errors/prove-on-fleet.js";
-import { readCalls } from "../errors/read-findings.js";
+import { proveOnGateway } from "../errors/prove-on-gateway.js";
+import { readCalls, readGatewayLog } from "../errors/read-findings.js";
 import { announceChanges, webhookRows } from "../errors/feed-webhook.js";
-import { rolloutOf } from "../errors/rollout-file.js";
+import { patchedGatewayText, rolloutOf } from "../errors/rollout-file.js";
 import { interruptible } from "../interruptible.js";
 import { writeTextOf } from "../output/files.js";
 import { readCosts } from "./simulate.js";
@@ -23,7 +32,7 @@ export default defineCommand({
     set: option.of(
       valueType.pairs(valueType.text()),
       "--set <setting=value...>",
-      "the patch: settings of octavo serve, or pointers into the deployment of --cluster, such as /num_replicas=4",
+      "the patch: settings of octavo serve, or pointers into gateway.yaml or the deployment of --cluster, such as /num_replicas=4",
       { defaultText: "the proposed fix" },
     ),
     costs: option.text(
@@ -43,10 +52,14 @@ export default defineCommand({
       min: 1,
       default: 200,
     }),
-    speedup: option.number("--speedup <factor>", "how many times as fast as recorded", {
-      min: 0.01,
-      default: 1,
-    }),
+    speedup: option.number(
+      "--speedup <factor>",
+      "how many times as fast as recorded; of gateway.yaml, its times too",
+      {
+        min: 0.01,
+        default: 1,
+      },
+    ),
     evaluators: option.texts("--evaluator <name...>", "score answers too, and hold scores", {
       defaultText: "the cluster's own, if it is about one",
     }),
@@ -61,7 +74,7 @@ export default defineCommand({
     }),
     rollout: option.text(
       "--rollout <file>",
-      "where an accepted patch is written as a rollout of the gateway",
+      "where an accepted patch is written as a rollout of the gateway; of gateway.yaml, the patched file",
     ),
     model: option.text("--model <name>", "with --rollout: the model as the gateway's clients name it", {
       default: "octavo-mini",
@@ -87,18 +100,15 @@ export default defineCommand({
       });
     const of = patchedFileOf(files, fix.set);
     checkPatch(files, { of, set: fix.set });
-    if (of === "gateway")
-      throw new OctavoError(
-        "invalid_option",
-        "a patch of gateway.yaml is valid, and cannot be replayed: the recording does not have what its targets would have answered",
-        { param: "set" },
-      );
-    const calls = await readCalls(options, ({ kind, cause }) => kind === entry.kind && cause === entry.cause);
+    const isWanted = ({ kind, cause, target }: CallFinding): boolean =>
+      kind === entry.kind && cause === entry.cause && (of !== "gateway" || target === entry.target);
+    const recorded = async (): Promise<RecordedWorkload> =>
+      recordedWorkload(await readCalls(options, isWanted), options.requests);
     const proving = {
       ...options,
       entry,
       patch: fix.set,
-      workload: recordedWorkload(calls, options.requests),
+      files,
       onPair: (done: number) =>
         process.stderr.write(`pair ${done} of ${options.pairs * options.looks} at most\n`),
     };
@@ -106,16 +116,25 @@ export default defineCommand({
       throw new OctavoError("invalid_option", "a fleet is simulated: give what its steps take with --costs", {
         param: "costs",
       });
-    const proof = await interruptible(async (signal) =>
-      of === "deployment"
-        ? proveOnFleet({ ...proving, files, costs: await readCosts(costs ?? "") })
-        : proveOnEngine({ ...proving, signal }),
-    );
+    const proof = await interruptible(async (signal) => {
+      if (of === "gateway")
+        return proveOnGateway({ ...proving, lines: await readGatewayLog(options), isWanted, signal });
+      const workload = await recorded();
+      return of === "deployment"
+        ? proveOnFleet({ ...proving, workload, costs: await readCosts(costs ?? "") })
+        : proveOnEngine({ ...proving, workload, signal });
+    });
     const before = await readState(path);
     const after = recordProof(before, entry.id, proof);
     await writeState(path, after);
     if (options.rollout !== undefined && proof.verdict === "accepted")
-      await writeTextOf("rollout", options.rollout, rolloutOf(proof, { ...options, id: entry.id }));
+      await writeTextOf(
+        "rollout",
+        options.rollout,
+        of === "gateway"
+          ? patchedGatewayText(files, proof, options.rollout)
+          : rolloutOf(proof, { ...options, id: entry.id }),
+      );
     process.stdout.write(
       json ? `${JSON.stringify(proof, undefined, 2)}\n` : `${proofLines(proof).join("\n")}\n`,
     );

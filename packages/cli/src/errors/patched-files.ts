@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import { type ClusterConfig, loadClusterConfig } from "@octavo/cluster";
-import { loadGatewayConfig } from "@octavo/gateway";
+import { type GatewayConfig, loadGatewayConfig } from "@octavo/gateway";
 import {
   type ConfigPatch,
   type FixEvidence,
@@ -61,7 +61,7 @@ export async function readPatchable({
     gateway: gateway === undefined ? undefined : await readYaml("gateway", gateway),
     cluster: cluster === undefined ? undefined : { ...(await readYaml("cluster", cluster)), deployment },
   };
-  if (files.gateway !== undefined) checkGatewayPatch(files, {});
+  if (files.gateway !== undefined) patchedGateway(files, {});
   if (files.cluster !== undefined) patchedDeployment(files, {});
   return files;
 }
@@ -93,7 +93,7 @@ export function fixOf(entry: FixEvidence, files: PatchableFiles): ConfigPatch | 
 
 /** Throws `invalid_option` for a setting that the file's own reader refuses. */
 export function checkPatch(files: PatchableFiles, { of, set }: Pick<ConfigPatch, "of" | "set">): void {
-  if (of === "gateway") checkGatewayPatch(files, set);
+  if (of === "gateway") patchedGateway(files, set);
   else if (of === "deployment") patchedDeployment(files, set);
   else
     for (const name of Object.keys(set))
@@ -118,16 +118,19 @@ export function patchedFileOf({ cluster }: PatchableFiles, set: ConfigPatch["set
   return cluster === undefined ? "gateway" : "deployment";
 }
 
-/** gateway.yaml with a patch over it. Throws `invalid_option` where the gateway would refuse it. */
-export function checkGatewayPatch({ gateway }: PatchableFiles, set: ConfigPatch["set"]): unknown {
+/** gateway.yaml with a patch over it, as it is written and as it is read. Throws `invalid_option` where the gateway would refuse it. */
+export function patchedGateway(
+  { gateway }: Pick<PatchableFiles, "gateway">,
+  set: ConfigPatch["set"],
+): { readonly value: unknown; readonly config: GatewayConfig } {
   if (gateway === undefined) throw missing("gateway");
   const value = patched(gateway.value, set);
-  loadGatewayConfig({
+  const config = loadGatewayConfig({
     name: Object.keys(set).length === 0 ? gateway.name : `${gateway.name} with the patch`,
     text: JSON.stringify(value),
     environment: process.env,
   });
-  return value;
+  return { value, config };
 }
 
 /** The deployment with a patch over its section. Throws `invalid_option` where the cluster would refuse it. */

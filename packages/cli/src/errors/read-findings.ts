@@ -61,6 +61,11 @@ export async function readCalls(
   return calls;
 }
 
+/** The lines of the gateway's log. */
+export async function readGatewayLog({ gatewayLog = [] }: FindingSources): Promise<readonly unknown[]> {
+  return (await Promise.all(gatewayLog.map(valuesOf))).flat();
+}
+
 async function* spansOf({ spans, gatewayLog, alerts }: FindingSources) {
   const isElsewhere = gatewayLog !== undefined || alerts !== undefined;
   for (const path of spans ?? (isElsewhere ? [] : [defaultStoreFolder()]))

@@ -1,5 +1,6 @@
-import type { FixProof } from "@octavo/optimize";
 import { rolloutSchema } from "@octavo/gateway";
+import { type FixProof, renderPatch } from "@octavo/optimize";
+import { type PatchableFiles, patchedGateway } from "./patched-files.js";
 
 export interface RolloutNames {
   readonly id: string;
@@ -34,4 +35,18 @@ export function rolloutOf({ patch, target }: FixProof, { id, model, primary, can
     value === null ? `without ${name}` : `${name}: ${value}`,
   );
   return `# ${canary} is ${primary} served with ${settings.join(", ")}\n${JSON.stringify({ rollouts: [rollout] }, undefined, 2)}\n`;
+}
+
+/**
+ * gateway.yaml with an accepted patch, in the part of YAML that is JSON. A rollout goes from one target to another and has no arm for
+ * routes or limits: the gateway takes them as a whole, and lets calls under way end with what they began with.
+ */
+export function patchedGatewayText(files: PatchableFiles, { patch }: FixProof, path: string): string {
+  const changed = renderPatch({ of: "gateway", set: patch }).trimEnd().split("\n");
+  return `${[
+    `# ${files.gateway?.name ?? "gateway.yaml"} with:`,
+    ...changed.map((line) => `#   ${line.replace(/^# /, "")}`),
+    `# check it: octavo gateway check --config ${path}`,
+    "# take it over: put it in the place of the gateway's file, then kill -HUP PID of octavo gateway",
+  ].join("\n")}\n${JSON.stringify(patchedGateway(files, patch).value, undefined, 2)}\n`;
 }

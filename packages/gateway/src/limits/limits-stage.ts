@@ -132,14 +132,24 @@ class LimitsStage implements Stage {
   }
 }
 
+/** Of a rule that names none: the requests of ten seconds. */
+export function requestsBurst(perMinute: number): number {
+  return Math.max(1, Math.ceil(perMinute / 6));
+}
+
+/** Of a rule that names none: the tokens of a minute. */
+export function tokensBurst(perMinute: number): number {
+  return Math.max(1, Math.ceil(perMinute));
+}
+
 function addShares(rule: LimitRule, key: string, exchange: Exchange, shares: Taken[]): void {
   if (rule.requests_per_minute !== undefined) {
     const perSecond = rule.requests_per_minute / 60;
-    const burst = rule.requests_burst ?? Math.max(1, Math.ceil(perSecond * 10));
+    const burst = rule.requests_burst ?? requestsBurst(rule.requests_per_minute);
     shares.push({ rule, unit: "requests", bucket: { key: `requests:${key}`, perSecond, burst }, amount: 1 });
   }
   if (rule.tokens_per_minute === undefined) return;
-  const burst = rule.tokens_burst ?? Math.max(1, Math.ceil(rule.tokens_per_minute));
+  const burst = rule.tokens_burst ?? tokensBurst(rule.tokens_per_minute);
   const bucket = { key: `tokens:${key}`, perSecond: rule.tokens_per_minute / 60, burst };
   const amount = Math.max(1, exchange.promptTokensAtMost() + completionTokensAtMost(exchange));
   if (amount === Infinity) throw unboundedCall(rule.name);

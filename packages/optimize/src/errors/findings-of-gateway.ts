@@ -8,25 +8,7 @@ import {
   withId,
 } from "./finding.js";
 import type { FindingLimits } from "./findings-of-span.js";
-
-interface Attempt {
-  readonly target: string;
-  readonly outcome: string;
-  /** Ms since 1970. */
-  readonly startMs: number;
-  readonly endMs: number;
-  /** Its place among the line's attempts; undefined where the line names its only one as the target. */
-  readonly index: number | undefined;
-}
-
-interface LoggedCall {
-  readonly fields: Readonly<Record<string, unknown>>;
-  readonly atMs: number;
-  readonly attempts: readonly Attempt[];
-}
-
-/** Ends of attempts that say nothing about the target. */
-const noFault: ReadonlySet<string> = new Set(["ok", "cancelled", "pending", "request_cancelled"]);
+import { type LoggedCall, loggedCalls, noFault, TargetLoad } from "./gateway-log.js";
 
 /**
  * Findings in lines of the gateway's access log: attempts that a target failed, so that the call went elsewhere or ended, calls that
@@ -37,7 +19,7 @@ export function findingsOfGatewayLog(
   lines: Iterable<unknown>,
   { firstTokenMs = 1000 }: FindingLimits = {},
 ): { readonly findings: readonly CallFinding[]; readonly calls: number; readonly unverified: number } {
-  const calls = [...lines].flatMap((line) => loggedCall(line) ?? []);
+  const calls = loggedCalls(lines);
   const load = new TargetLoad(calls);
   const found = calls.flatMap((call) =>
     findingsOf(call, firstTokenMs, load).map((finding) => ({ finding, call })),
@@ -48,33 +30,6 @@ export function findingsOfGatewayLog(
     calls: calls.length,
     unverified: found.length - verified.length,
   };
-}
-
-function loggedCall(line: unknown): LoggedCall | undefined {
-  const fields = asObject(line);
-  const atMs = Date.parse(String(fields?.["time"]));
-  if (fields === undefined || Number.isNaN(atMs) || typeof fields["request_id"] !== "string")
-    return undefined;
-  const listed = asArray(fields["attempts"]).map((value, index): Attempt => {
-    const { target, outcome, started_ms: started, ended_ms: ended } = asObject(value) ?? {};
-    return {
-      target: String(target),
-      outcome: String(outcome),
-      startMs: atMs + Number(started ?? 0),
-      endMs: atMs + Number(ended ?? started ?? 0),
-      index,
-    };
-  });
-  const { target } = fields;
-  const only = typeof target === "string" && listed.length === 0;
-  const whole: Attempt = {
-    target: String(target),
-    outcome: "ok",
-    startMs: atMs,
-    endMs: atMs + Number(fields["duration_ms"] ?? 0),
-    index: undefined,
-  };
-  return { fields, atMs, attempts: only ? [whole] : listed };
 }
 
 function findingsOf(call: LoggedCall, firstTokenMs: number, load: TargetLoad): readonly NewFinding[] {
@@ -127,48 +82,4 @@ function textsOf({ fields }: LoggedCall): ReadonlyMap<string, string> {
     for (const [name, value] of Object.entries(asObject(attempt) ?? {}))
       texts.set(`attempts[${index}].${name}`, String(value));
   return texts;
-}
-
-/** Who was busy when, by target. */
-class TargetLoad {
-  readonly #attempts = new Map<string, Attempt[]>();
-  readonly #longestMs = new Map<string, number>();
-
-  constructor(calls: readonly LoggedCall[]) {
-    for (const { attempts } of calls)
-      for (const attempt of attempts) {
-        const own = this.#attempts.get(attempt.target) ?? [];
-        own.push(attempt);
-        this.#attempts.set(attempt.target, own);
-        const longest = this.#longestMs.get(attempt.target) ?? 0;
-        this.#longestMs.set(attempt.target, Math.max(longest, attempt.endMs - attempt.startMs));
-      }
-    for (const own of this.#attempts.values()) own.sort((a, b) => a.startMs - b.startMs);
-  }
-
-  /** Other attempts at its target that were under way when it began. */
-  besides({ target, startMs }: Attempt): number {
-    const own = this.#attempts.get(target) ?? [];
-    const earliest = startMs - (this.#longestMs.get(target) ?? 0);
-    let count = 0;
-    for (let at = firstFrom(own, earliest); at < own.length && own[at]!.startMs < startMs; at++)
-      if (own[at]!.endMs > startMs) count += 1;
-    return count;
-  }
-
-  /** Of the attempts at a target, those that it failed. */
-  failedShare(target: string): number {
-    const own = this.#attempts.get(target) ?? [];
-    return own.filter(({ outcome }) => !noFault.has(outcome)).length / Math.max(1, own.length);
-  }
-}
-
-function firstFrom(sorted: readonly Attempt[], ms: number): number {
-  let [low, high] = [0, sorted.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (sorted[middle]!.startMs < ms) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

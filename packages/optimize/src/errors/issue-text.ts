@@ -77,20 +77,24 @@ export function proofLines({
       return `- ${measure}: ${number(before)} -> ${number(after)} (${points(change)}${range})`;
     },
   );
-  const [costName, costOf] =
-    cost.before.replica_seconds !== undefined
-      ? (["replica-seconds", "replica_seconds"] as const)
-      : cost.before.compute_seconds !== undefined
-        ? (["compute", "compute_seconds"] as const)
-        : (["time", "seconds"] as const);
-  const seconds = (side: "before" | "after"): string => (cost[side][costOf] ?? 0).toFixed(2);
+  const costs =
+    cost.before.usd !== undefined
+      ? (["cost", "usd", "US$"] as const)
+      : cost.before.replica_seconds !== undefined
+        ? (["replica-seconds", "replica_seconds", "s"] as const)
+        : cost.before.compute_seconds !== undefined
+          ? (["compute", "compute_seconds", "s"] as const)
+          : (["time", "seconds", "s"] as const);
+  const [costName, costOf, costUnit] = costs;
+  const costly = (side: "before" | "after"): string =>
+    `${(cost[side][costOf] ?? 0).toFixed(costUnit === "s" ? 2 : 6)} ${costUnit}`;
   return [
     `${verdict}: ${reason}.`,
     "",
     `\`${JSON.stringify(patch)}\`, ${pairs} pairs of replays of ${requests} requests (${withPrompts} with their own prompts), ${on}:`,
     "",
     ...measured,
-    `- ${costName} of one replay: ${seconds("before")} s -> ${seconds("after")} s`,
+    `- ${costName} of one replay: ${costly("before")} -> ${costly("after")}`,
   ];
 }
 

@@ -20,6 +20,8 @@ const costSchema = z.strictObject({
   compute_seconds: z.number().optional(),
   /** In a simulated fleet. */
   replica_seconds: z.number().optional(),
+  /** Through a gateway: what the calls cost at its targets' prices. */
+  usd: z.number().optional(),
 });
 
 /** What replays said of a patch; kept with the cluster that it is to fix. */
@@ -35,7 +37,7 @@ export const fixProofSchema = z.strictObject({
   requests: z.int().nonnegative(),
   with_prompts: z.int().nonnegative(),
   pairs: z.int().nonnegative(),
-  on: z.enum(["engine", "simulator"]),
+  on: z.enum(["engine", "simulator", "gateway"]),
   /** ms since 1970. */
   at: z.number(),
 });
@@ -136,10 +138,12 @@ async function atOnce(sides: readonly ReplaySide[], pair: number): Promise<reado
 
 function costOf(runs: readonly ReplayRun[]): FixProof["cost"]["before"] {
   const computed = runs.flatMap(({ computeMs }) => computeMs ?? []);
+  const dollars = runs.flatMap(({ usd }) => usd ?? []);
   const replicas = runs.flatMap(({ replicaSeconds }) => replicaSeconds ?? []);
   return {
     seconds: mean(runs.map(({ durationMs }) => durationMs)) / 1000,
     ...(computed.length === runs.length && { compute_seconds: mean(computed) / 1000 }),
     ...(replicas.length === runs.length && { replica_seconds: mean(replicas) }),
+    ...(dollars.length === runs.length && { usd: mean(dollars) }),
   };
 }

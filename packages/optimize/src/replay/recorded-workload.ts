@@ -84,10 +84,13 @@ export function recordedWorkload(calls: readonly RecordedCall[], mostRequests: n
 }
 
 /** Where a recording has no answered call to take lengths from. */
-const [usualPromptTokens, usualOutputTokens] = [64, 32];
+export const [usualPromptTokens, usualOutputTokens] = [64, 32];
 
 /** The window with most of the cluster; of several the first. */
-function stretchOf(ordered: readonly RecordedCall[], most: number): readonly RecordedCall[] {
+export function stretchOf<T extends { readonly isOfCluster: boolean }>(
+  ordered: readonly T[],
+  most: number,
+): readonly T[] {
   let inside = 0;
   let best = { start: 0, inside: -1 };
   for (const [index, { isOfCluster }] of ordered.entries()) {

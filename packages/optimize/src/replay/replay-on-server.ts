@@ -20,6 +20,8 @@ export interface ReplayRun {
   readonly durationMs: number;
   /** Of a simulated fleet: what it takes up, whatever it does. */
   readonly replicaSeconds?: number;
+  /** Of a gateway's calls, at the prices of its targets. */
+  readonly usd?: number;
 }
 
 /** Sends the workload once, as it was recorded: no request waits for another. */
