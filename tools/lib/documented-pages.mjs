@@ -55,10 +55,6 @@ export const notRun = [
     "needs 200 GB of weights; packages/engine/src/llm/drafting-heads.test.ts has a tiny model of the kind",
   ],
   [
-    "octavo serve --alert-webhook",
-    "needs the receiver of alerts; packages/server/src/detectors/alerts.test.ts has one",
-  ],
-  [
     "octavo errors list --judge",
     "needs a judge beside the server that the page starts; packages/cli/src/errors/feed-models.test.ts has one",
   ],
