@@ -1,3 +1,5 @@
+import { setMaxListeners } from "node:events";
+
 /** Lets so many run at a time; the others wait their turn, in the order they came. */
 export class Limiter {
   #free: number;
@@ -35,6 +37,8 @@ export class Limiter {
         reject(signal.reason as Error);
       };
       this.#waiting.push(enter);
+      // all that wait have one signal, the run's
+      setMaxListeners(0, signal);
       signal.addEventListener("abort", leave, { once: true });
     });
   }
