@@ -92,7 +92,7 @@ export async function startGateway(
 export function allOn(): string {
   return `access_log: ${join(folder, "all-on.log")}
 callers: { keys: [{ id: bench, sha256: ${createHash("sha256").update(key).digest("hex")}, tenant: bench }] }
-rate_limits: { max_tokens: 4096, rules: [{ name: all, per: key, requests_per_minute: 10000000, tokens_per_minute: 1000000000, concurrent: 1000 }] }
+rate_limits: { max_tokens: 4096, rules: [{ name: all, per: key, requests_per_minute: 10000000, tokens_per_minute: 1000000000, concurrent: 100000 }] }
 budgets: [{ name: month, per: tenant, dollars: 1000000 }]
 guardrails:
   rules:
