@@ -1,7 +1,6 @@
 import { availableParallelism } from "node:os";
 import { evaluatorTable, type ScheduledCase } from "@octavo/evals";
 import {
-  type FeedEntry,
   type FixProof,
   measuresOf,
   type PreparedReplay,
@@ -9,27 +8,19 @@ import {
   type RecordedWorkload,
   replayOn,
   scheduleOf,
-  type ConfigPatch,
   tokenScaleOf,
 } from "@octavo/optimize";
 import { evaluatorOf } from "../eval/eval-rows.js";
 import { settingsOfArgs } from "./feed-files.js";
 import { replayArguments, ReplayServer } from "./replay-server.js";
+import type { ProofOptions } from "./proof-options.js";
 
-export interface EngineProofOptions {
-  readonly entry: FeedEntry;
-  readonly patch: ConfigPatch["set"];
+export interface EngineProofOptions extends ProofOptions {
   readonly workload: RecordedWorkload;
   readonly config: string | undefined;
   readonly evaluators: readonly string[] | undefined;
   readonly score: number;
-  readonly pairs: number;
-  readonly looks: number;
-  readonly speedup: number;
-  readonly seed: number;
-  readonly leastImprovement: number;
   readonly signal: AbortSignal;
-  readonly onPair?: (done: number) => void;
 }
 
 /** Proves a patch on `octavo serve` itself: every replay has a process of its own, with nothing in its cache. */

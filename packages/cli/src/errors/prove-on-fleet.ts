@@ -1,8 +1,6 @@
 import { type CallTimes, type ClusterCosts, simulateCluster, simulatedDeployment } from "@octavo/cluster";
 import type { Observation } from "@octavo/evals";
 import {
-  type ConfigPatch,
-  type FeedEntry,
   type FixProof,
   measuresOf,
   type PreparedReplay,
@@ -13,23 +11,16 @@ import {
 import { OctavoError } from "@octavo/protocol/errors";
 import { Random } from "@octavo/statistics";
 import { type PatchableFiles, patchedDeployment } from "./patched-files.js";
+import { type ProofOptions, replayObservation } from "./proof-options.js";
 
 /** What the simulator shows of a deployment. */
 const simulated =
   /^\/(?:num_replicas|autoscaling_config(?:\/.+)?|slo_policy(?:\/.+)?|max_ongoing_requests|max_queued_requests|routing\/strategy|engine_kwargs\/max_num_(?:seqs|batched_tokens))$/;
 
-export interface FleetProofOptions {
-  readonly entry: FeedEntry;
-  readonly patch: ConfigPatch["set"];
+export interface FleetProofOptions extends ProofOptions {
   readonly workload: RecordedWorkload;
   readonly files: PatchableFiles;
   readonly costs: ClusterCosts;
-  readonly pairs: number;
-  readonly looks: number;
-  readonly speedup: number;
-  readonly seed: number;
-  readonly leastImprovement: number;
-  readonly onPair?: (done: number) => void;
 }
 
 /**
@@ -105,30 +96,16 @@ function observed(
   index: number,
   times: CallTimes | undefined,
 ): Observation {
-  return {
+  return replayObservation({
     caseId: String(index),
-    cluster: undefined,
-    condition: "replay",
     tenant,
-    replica: undefined,
-    tags: [],
     scheduledEpochMs: atMs,
     firstTokenMs: times && (times.firstTokenS - times.call.atS) * 1000,
     durationMs: times === undefined ? 0 : (times.endS - times.call.atS) * 1000,
     gapsMs: times === undefined || times.longestGapS === 0 ? [] : [times.longestGapS * 1000],
     promptTokens,
     completionTokens: outputTokens,
-    cacheHitRatio: undefined,
-    preemptions: undefined,
-    recomputedTokens: undefined,
-    batchSize: undefined,
-    prefillTokensInBatch: undefined,
-    queueDepth: undefined,
-    replicaCount: undefined,
-    queueMs: undefined,
     failureCode: times === undefined ? "queue_full" : undefined,
     finishReason: times === undefined ? undefined : "stop",
-    scores: {},
-    output: undefined,
-  };
+  });
 }

@@ -1,8 +1,6 @@
 import { type GatewayConfig, isShownInReplay } from "@octavo/gateway";
 import {
   type CallFinding,
-  type ConfigPatch,
-  type FeedEntry,
   findingsOfGatewayLog,
   type FixProof,
   proveFix,
@@ -11,10 +9,9 @@ import {
 import { OctavoError } from "@octavo/protocol/errors";
 import { type PatchableFiles, patchedGateway } from "./patched-files.js";
 import { ReplayedGateway } from "./replayed-gateway.js";
+import type { ProofOptions } from "./proof-options.js";
 
-export interface GatewayProofOptions {
-  readonly entry: FeedEntry;
-  readonly patch: ConfigPatch["set"];
+export interface GatewayProofOptions extends ProofOptions {
   readonly files: Pick<PatchableFiles, "gateway">;
   /** Of the gateway's log. */
   readonly lines: readonly unknown[];
@@ -24,13 +21,7 @@ export interface GatewayProofOptions {
   readonly firstTokenMs: number;
   /** Most calls that are replayed. */
   readonly requests: number;
-  readonly pairs: number;
-  readonly looks: number;
-  readonly speedup: number;
-  readonly seed: number;
-  readonly leastImprovement: number;
   readonly signal: AbortSignal;
-  readonly onPair?: (done: number) => void;
 }
 
 /**

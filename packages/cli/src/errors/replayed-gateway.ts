@@ -23,6 +23,7 @@ import { asNumber, asString, parseJson } from "@octavo/protocol";
 import { OctavoError } from "@octavo/protocol/errors";
 import { Random } from "@octavo/statistics";
 import { type StandInAnswer, type StandInCall, StandInTarget } from "./stand-in-target.js";
+import { replayObservation } from "./proof-options.js";
 
 export interface ReplayedGatewayOptions {
   readonly config: GatewayConfig;
@@ -239,30 +240,16 @@ function observed(
   const status = asNumber(fields["status"]) ?? 0;
   const failureCode = asString(fields["error"]) ?? (status >= 400 ? String(status) : undefined);
   const firstByteMs = asNumber(fields["first_byte_ms"]);
-  return {
+  return replayObservation({
     caseId: String(index),
-    cluster: undefined,
-    condition: "replay",
     tenant,
     replica: asString(fields["target"]),
-    tags: [],
     scheduledEpochMs: epochMs,
     firstTokenMs: failureCode !== undefined || firstByteMs === undefined ? undefined : firstByteMs * speedup,
     durationMs: (asNumber(fields["duration_ms"]) ?? 0) * speedup,
-    gapsMs: [],
     promptTokens,
     completionTokens: outputTokens,
-    cacheHitRatio: undefined,
-    preemptions: undefined,
-    recomputedTokens: undefined,
-    batchSize: undefined,
-    prefillTokensInBatch: undefined,
-    queueDepth: undefined,
-    replicaCount: undefined,
-    queueMs: undefined,
     failureCode,
-    finishReason: undefined,
     scores: { [unfailedScore]: Number(attempts.every(({ outcome }) => noFault.has(outcome))) },
-    output: undefined,
-  };
+  });
 }
