@@ -1,4 +1,4 @@
-// A server under mixed traffic, of which half is left before it is answered, for 15 minutes: whether memory stays, whether the
+// A server under mixed traffic, of which clients leave many before they are answered, for 15 minutes: whether memory stays, whether the
 // event loop turns, and whether anything is left over. `--seconds N` for a shorter one.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -13,6 +13,7 @@ import { report } from "./support/results.js";
 import { embeddedModel, withServer } from "./support/served-model.js";
 
 const resolutionMs = 1;
+const blockedMs = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e6 - resolutionMs);
 const { values } = parseArgs({ options: { seconds: { type: "string", default: "900" } } });
 const seconds = Number(values.seconds);
 if (!(seconds >= 10)) throw new OctavoError("invalid_option", "--seconds: at least 10");
@@ -39,15 +40,23 @@ await withServer(embeddedModel, loading, async (baseUrl, llm) => {
   // caches fill to their bounds and code is compiled first
   await run({ baseUrl, seconds: Math.min(120, seconds / 5), clients: 12, seed: 1 });
   delay.enable();
+  const second = monitorEventLoopDelay({ resolution: resolutionMs });
+  second.enable();
+  const longestMsBySecond: number[] = [];
   const memoryMiB = (): Record<string, number> =>
     Object.fromEntries(
       Object.entries(process.memoryUsage()).map(([kind, bytes]) => [kind, Math.round(bytes / 2 ** 20)]),
     );
   const memoryBefore = memoryMiB();
-  const sampler = setInterval(() => rssMiB.push(process.memoryUsage.rss() / 2 ** 20), 1000);
+  const sampler = setInterval(() => {
+    rssMiB.push(process.memoryUsage.rss() / 2 ** 20);
+    longestMsBySecond.push(blockedMs(second.max));
+    second.reset();
+  }, 1000);
   const counts = await run({ baseUrl, seconds, clients: 12, seed: 1000 });
   clearInterval(sampler);
   delay.disable();
+  second.disable();
   load.push(loadavg()[0]);
   const fifth = Math.ceil(rssMiB.length / 5);
   const [first, last] = [median(rssMiB.slice(0, fifth)), median(rssMiB.slice(-fifth))];
@@ -55,7 +64,6 @@ await withServer(embeddedModel, loading, async (baseUrl, llm) => {
   for (let waited = 0; llm.engine.stats.running + llm.engine.stats.waiting > 0 && waited < 100; waited += 1)
     await new Promise((resolve) => setTimeout(resolve, 50));
   const { running, waiting, totalBlocks, freeBlocks, cachedBlocks } = llm.engine.stats;
-  const blockedMs = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e6 - resolutionMs);
   const { sent, completed, aborted, refused, unexpected, examples } = counts;
   const details = {
     seconds,
@@ -66,14 +74,20 @@ await withServer(embeddedModel, loading, async (baseUrl, llm) => {
     examples,
     loadAverage: load,
     memoryMiB: [memoryBefore, memoryMiB()],
+    // the ten seconds in which the loop stood longest
+    blocked: longestMsBySecond
+      .map((ms, atSecond) => ({ atSecond, ms: Math.round(ms) }))
+      .sort((a, b) => b.ms - a.ms)
+      .slice(0, 10),
   };
   report("soak", [
     {
-      name: "requests, mixed, half of them left",
+      name: "requests, mixed",
       unit: "requests",
       octavo: completed + aborted + refused,
       details,
     },
+    { name: "of them left by the client before they ended", unit: "requests", octavo: aborted },
     { name: "answers that should not have been", unit: "answers", octavo: unexpected, target: { atMost: 0 } },
     {
       name: "resident memory, last fifth of the time against the first",

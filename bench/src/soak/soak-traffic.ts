@@ -104,12 +104,16 @@ const kinds: readonly Kind[] = [
   },
 ];
 
+const answerMs = new Map<Kind, number>();
+
 async function send(traffic: SoakTraffic, random: TestRandom, counts: Mutable<SoakCounts>): Promise<void> {
   const kind = kinds[random.below(kinds.length)]!;
   counts.sent[kind.name] = (counts.sent[kind.name] ?? 0) + 1;
   const abort = new AbortController();
-  // half of the requests are left at some moment of the time that answers take
-  const timer = random.below(2) === 0 ? setTimeout(() => abort.abort(), random.below(1500)) : undefined;
+  // half of the requests are left at some moment of the time that the last whole answer of their kind took
+  const patienceMs = random.next() * (answerMs.get(kind) ?? 50);
+  const timer = random.below(2) === 0 ? setTimeout(() => abort.abort(), patienceMs) : undefined;
+  const startMs = performance.now();
   try {
     const body = kind.body?.(random);
     const response = await fetch(traffic.baseUrl + kind.path, {
@@ -119,6 +123,7 @@ async function send(traffic: SoakTraffic, random: TestRandom, counts: Mutable<So
         : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
     });
     const answer = await response.text();
+    answerMs.set(kind, performance.now() - startMs);
     const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
     const isWhole =
       !isStream || /data: \[DONE\]\s*$/.test(answer) || answer.includes("event: response.completed");
