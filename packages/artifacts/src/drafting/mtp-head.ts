@@ -60,12 +60,16 @@ export function mtpHead({ name, config, tensors }: Checkpoint, kvLayer: number):
   builder.norm("hnorm.weight", received, { ...both, column: hiddenSize, width: hiddenSize });
   builder.project(both, [{ name: "eh_proj", rows: hiddenSize }], 2 * hiddenSize, stream);
   const { ops, ...rest } = builder.finish(model.hidden, model.head);
+  const plan = inLayer(
+    { ...rest, ops: [embedding, ...ops.slice(entry), ...layer.flatMap(withSend)] },
+    kvLayer,
+  );
   return {
     name,
     ownPrefix: prefix,
     tap: tapHidden,
-    fusion: undefined,
-    layer: inLayer({ ...rest, ops: [embedding, ...ops.slice(entry), ...layer.flatMap(withSend)] }, kvLayer),
+    reading: plan,
+    drafting: plan,
     targetIds: undefined,
   };
 }

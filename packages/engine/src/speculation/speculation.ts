@@ -69,6 +69,8 @@ export class Speculation implements Disposable {
   readonly #candidates: SpeculatedSequence[] = [];
   #draftingMs = 0;
   #numDrafted = 0;
+  /** Of the step being planned or run, reading earlier text included. */
+  #stepDraftingMs = 0;
   #stepsToProbe = firstProbeInterval;
   #probeInterval = firstProbeInterval;
   #numProbes = 0;
@@ -85,6 +87,7 @@ export class Speculation implements Disposable {
     const candidates = this.#candidates;
     candidates.length = 0;
     this.#probed = undefined;
+    this.#stepDraftingMs = 0;
     for (const sequence of step.sequences) {
       const request = requestOf(sequence);
       const maxTokens = Math.min(request.draftLimit(sequence), this.#options.numSpeculativeTokens);
@@ -127,7 +130,9 @@ export class Speculation implements Disposable {
 
   /** Records the time of a step that verified `numDrafted` draft tokens, from its planning to its results. */
   observe(step: PlannedStep, numDrafted: number, durationMs: number): void {
-    if (step.prefillTokens === 0) this.#cost.observe(step.decodeTokens + numDrafted, durationMs);
+    if (step.prefillTokens > 0) return;
+    // What drafting costs is counted by itself.
+    this.#cost.observe(step.decodeTokens + numDrafted, durationMs - this.#stepDraftingMs);
   }
 
   release(sequence: Sequence): void {
@@ -168,7 +173,9 @@ export class Speculation implements Disposable {
       return candidate.maxTokens > 0;
     });
     if (chosen.length === 0) return;
+    const startMs = performance.now();
     const tookMs = (await this.#drafter.draft(chosen)) ?? 0;
+    this.#stepDraftingMs = performance.now() - startMs;
     let numDrafted = 0;
     for (const { sequence } of chosen) {
       numDrafted += sequence.draft.length;

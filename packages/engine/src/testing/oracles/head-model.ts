@@ -75,7 +75,7 @@ export async function openHeadModel(name: DraftingName): Promise<ModelUnderTest>
   const maxTokens = 2 * maxModelLen;
   const model = await loadModel(backend, checkpoint, { maxTokens, plan: opened.planModel });
   const sizes = { maxNumBatchedTokens: maxTokens, maxNumSeqs: 128 };
-  const head = await loadHead(opened, 3, { backend, checkpoint, sizes, options });
+  const head = await loadHead(opened, 3, { backend, checkpoint, model, sizes, options });
   const { vocabSize, hiddenSize, eosTokenIds } = checkpoint.config;
   return {
     parts: {
