@@ -17,7 +17,7 @@ function noted(drafter: Drafter, drafts: Map<string, number[]>): Drafter {
           `${sequence.group.requestId}:${sequence.numOutputTokens}`,
           Array.from(sequence.draft.slice()),
         );
-      return tookMs ?? 0;
+      return tookMs ?? undefined;
     },
     follow: (step, plan, result) => drafter.follow!(step, plan, result),
     release: (sequence) => drafter.release(sequence),

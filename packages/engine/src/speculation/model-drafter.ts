@@ -58,18 +58,17 @@ export class ModelDrafter implements Drafter {
     return this.#pool.numUsed;
   }
 
-  async draft(requests: readonly DraftRequest[]): Promise<number> {
+  async draft(requests: readonly DraftRequest[]): Promise<number | undefined> {
     const reading = this.#reading(requests);
     if (reading.length === 0) return 0;
     // Reading a long text for the first time says nothing about the cost of a draft token.
     const isReading = reading.some(({ request, drafted }) => drafted.numScheduled > request.maxTokens + 1);
-    let startMs = performance.now();
+    const startMs = performance.now();
     let result = await this.#run(reading);
-    if (isReading) startMs = performance.now();
     let drafting = reading.filter(({ drafted }) => drafted.numMissing === 0);
     for (;;) {
       drafting = this.#take(drafting, result);
-      if (drafting.length === 0) return performance.now() - startMs;
+      if (drafting.length === 0) return isReading ? undefined : performance.now() - startMs;
       for (const { drafted } of drafting) drafted.numScheduled = 1;
       result = await this.#run(drafting);
     }
