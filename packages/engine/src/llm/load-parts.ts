@@ -340,7 +340,7 @@ export function describeUnused(
   { architecture, numLayers }: Pick<ModelConfig, "architecture" | "numLayers">,
 ): string[] {
   const isFurther = (name: string): boolean =>
-    Number(/^model\.layers\.(\d+)\./.exec(name)?.[1] ?? -1) >= numLayers;
+    name.startsWith("mtp.") || Number(/^model\.layers\.(\d+)\./.exec(name)?.[1] ?? -1) >= numLayers;
   const further = names.filter(isFurther);
   const others = names.filter((name) => !isFurther(name));
   const lines: string[] = [];
