@@ -40,7 +40,7 @@ for (const name of draftingNames) {
     ])
       test(`are those of the published algorithm, in steps of ${sizes.maxNumBatchedTokens} tokens`, async () => {
         const model = await openHeadModel(name);
-        const { createDrafter, ...given } = model.parts;
+        const { createDrafter, stateWidths, ...given } = model.parts;
         const drafts = new Map<string, number[]>();
         const engine = createEngine({
           ...given,
@@ -48,6 +48,7 @@ for (const name of draftingNames) {
           maxNumSeqs: 4,
           numBlocks: 96,
           enablePrefixCaching: false,
+          ...(stateWidths && { states: { numSlots: 8, maxDraftTokens: 3, widths: stateWidths(3) } }),
           speculation: {
             createDrafter: (pool, cache) => noted(createDrafter!(pool, cache), drafts),
             numSpeculativeTokens: 3,
@@ -138,6 +139,10 @@ describe("the head that was trained for octavo-mini", () => {
 });
 
 scheduleProperties("EAGLE-3 drafts", () => openHeadModel("eagle3"), { numRuns: 6, batchSize: 8 });
+scheduleProperties("multi-token prediction beside recurrent layers", () => openHeadModel("qwen3-next"), {
+  numRuns: 3,
+  batchSize: 8,
+});
 scheduleProperties("multi-token prediction over latent attention", () => openHeadModel("deepseek-v3"), {
   numRuns: 3,
   batchSize: 8,

@@ -16,7 +16,7 @@ import type { ModelUnderTest } from "../schedules/schedule-properties.js";
 const octavoMini = fileURLToPath(new URL("../../../../../models/octavo-mini", import.meta.url));
 
 /** Written by tools/oracle/make-drafting-fixtures.py. */
-export const draftingNames = ["eagle3", "glm4-moe", "deepseek-v3"] as const;
+export const draftingNames = ["eagle3", "glm4-moe", "deepseek-v3", "qwen3-next", "qwen3-5"] as const;
 export type DraftingName = (typeof draftingNames)[number];
 
 /** What the published algorithm drafts behind each of a model's greedy tokens. */
@@ -106,6 +106,7 @@ export async function openDraftingPair(folder: DraftingPair, maxModelLen: number
         layers: [...kvLayersOf(opened.planModel(checkpoint.config).ops), ...opened.kvLayers],
         dtype: "f32",
       },
+      ...(model.stateWidths(0).length > 0 && { stateWidths: (drafts) => model.stateWidths(drafts) }),
       maxModelLen,
       createDrafter: head.options.createDrafter,
     },
