@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { LLM, type LoadOptions, type SpeculativeConfig } from "@octavo/engine";
 import { defaultModelFolder, modelFile } from "./cpu/models/model-file.js";
-import { compare, type Workload } from "./speculation/compare.js";
+import { comparePasses, type DraftedWorkload } from "./speculation/compare.js";
 import { cycleHead, cycleModel } from "./speculation/cycle-model.js";
 import { counting, embeddedWorkloads, fields, freeSampling } from "./speculation/workloads.js";
 import { readCases } from "./support/merged-results.js";
@@ -31,12 +31,14 @@ const eagle3: Method = {
 const numStreams = [1, 4, 16];
 
 const results: BenchCase[] = [];
+const earlier =
+  values.only === "" ? [] : (readCases(`${resultsFolder}speculation.json`, "speculation") as BenchCase[]);
 
 async function measure(
   model: string,
   options: LoadOptions,
   { name, config }: Method,
-  workloads: readonly Workload[],
+  workloads: readonly DraftedWorkload[],
   streams: readonly number[],
 ): Promise<void> {
   const wanted = workloads.flatMap((workload) =>
@@ -48,8 +50,12 @@ async function measure(
   await using plain = await LLM.load(model, options);
   await using drafting = await LLM.load(model, { ...options, speculativeConfig: config });
   await Promise.all([plain.packed, drafting.packed]);
-  for (const { workload, count } of wanted)
-    results.push(await compare(plain, drafting, name, workload, count));
+  for (const { workload, count } of wanted) {
+    results.push(await comparePasses(plain, drafting, name, workload, count));
+    // After each, since all of them take long.
+    const others = earlier.filter((one) => results.every((result) => result.name !== one.name));
+    report("speculation", [...others, ...results]);
+  }
 }
 
 const embedded = { maxModelLen: 4096 };
@@ -80,7 +86,3 @@ for (const acceptance of [0.6, 0.8]) {
     numStreams,
   );
 }
-const earlier =
-  values.only === "" ? [] : (readCases(`${resultsFolder}speculation.json`, "speculation") as BenchCase[]);
-const others = earlier.filter(({ name }) => results.every((result) => result.name !== name));
-report("speculation", [...others, ...results]);

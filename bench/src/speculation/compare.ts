@@ -3,7 +3,7 @@ import type { GenerateOptions, LLM } from "@octavo/engine";
 import { median } from "../support/median.js";
 import type { BenchCase } from "../support/results.js";
 
-export interface Workload {
+export interface DraftedWorkload {
   readonly name: string;
   /** Other ones in each round: what is remembered of earlier answers must not be these answers. */
   readonly promptsOf: (llm: LLM, round: number) => readonly (string | Int32Array)[];
@@ -66,11 +66,11 @@ class Pass {
 }
 
 /** Speeds in one run, so many prompts at a time in turn, so that whatever else the machine does meets both. */
-export async function compare(
+export async function comparePasses(
   plain: LLM,
   drafting: LLM,
   method: string,
-  workload: Workload,
+  workload: DraftedWorkload,
   streams = 1,
 ): Promise<BenchCase> {
   const ratios: number[] = [];

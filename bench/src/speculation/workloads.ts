@@ -1,6 +1,6 @@
 import type { LLM } from "@octavo/engine";
 import { cases } from "@octavo/octavo-mini";
-import type { Workload } from "./compare.js";
+import type { DraftedWorkload } from "./compare.js";
 
 const numPrompts = 24;
 
@@ -19,18 +19,18 @@ function promptsLike(task: "copying" | "extraction", isWanted: (kind: string) =>
 
 const greedy = { temperature: 0, maxTokens: 400 };
 
-function passages(atLeast: number | undefined): Workload {
+function passages(atLeast: number | undefined): DraftedWorkload {
   const promptsOf = promptsLike("copying", (kind) => kind === "copy");
   return { name: "extraction of passages", promptsOf, options: greedy, rounds: 9, atLeast };
 }
 
-export function fields(): Workload {
+export function fields(): DraftedWorkload {
   const promptsOf = promptsLike("extraction", () => true);
   return { name: "extraction of fields into JSON", promptsOf, options: greedy, rounds: 9 };
 }
 
 /** At this temperature a small model says anything: what has stood before says little of what follows. */
-export function freeSampling(name: string, prompts: number, maxTokens: number): Workload {
+export function freeSampling(name: string, prompts: number, maxTokens: number): DraftedWorkload {
   return {
     name,
     promptsOf: (llm, round) =>
@@ -44,12 +44,12 @@ export function freeSampling(name: string, prompts: number, maxTokens: number): 
   };
 }
 
-export function embeddedWorkloads(atLeast: number | undefined): Workload[] {
+export function embeddedWorkloads(atLeast: number | undefined): DraftedWorkload[] {
   return [passages(atLeast), fields(), freeSampling("free sampling", numPrompts, 160)];
 }
 
 /** Ids that count up from anywhere, for the model that `cycleModel` writes. */
-export function counting(name: string): Workload {
+export function counting(name: string): DraftedWorkload {
   const prompts = 32;
   return {
     name,
