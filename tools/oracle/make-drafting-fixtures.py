@@ -1,7 +1,7 @@
 """Tiny drafting heads and what they draft, by the published algorithms in PyTorch -> packages/artifacts/fixtures/drafting/.
 
-`llama/` is a model of five layers and `eagle3/` a head for it, in SpecForge's layout. `glm4-moe.safetensors` and `deepseek-v3.safetensors`
-are one layer each that predicts further tokens, for the checkpoints of these names in `models/`. `<case>.json` has, for each prompt, the
+`llama/` is a model of five layers and `eagle3/` a head for it, in SpecForge's layout. The `.safetensors` files are one layer each that
+predicts further tokens, for the checkpoints of these names in `models/`. `<case>.json` has, for each prompt, the
 model's greedy continuation and, behind each of its tokens, what the head drafts. All is computed anew for each token, in f32 and without
 a cache. The algorithms: EAGLE-3 (arXiv 2503.01840), multi-token prediction (arXiv 2412.19437).
 """
@@ -175,6 +175,42 @@ def make_mtp(name: str, seed: int) -> None:
     write_case(name, model, lambda output: output.hidden_states[-1][0], step, lambda token: token)
 
 
+def make_mtp_beside(name: str, seed: int) -> None:
+    """As Qwen3-Next has it: a layer of attention under names of its own, whose normalised output goes on; norms multiply by 1 + weight."""
+    generator = torch.Generator().manual_seed(seed)
+    folder = FIXTURES / "models/checkpoints" / name
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+    config, hidden = model.config, model.config.hidden_size
+    tensors = load_file(folder / "model.safetensors")
+    last = f"model.layers.{config.num_hidden_layers - 1}."
+    shapes = {f"layers.0.{key.removeprefix(last)}": tuple(value.shape) for key, value in sorted(tensors.items()) if key.startswith(last)}
+    shapes.update({"pre_fc_norm_embedding.weight": (hidden,), "pre_fc_norm_hidden.weight": (hidden,), "fc.weight": (hidden, 2 * hidden), "norm.weight": (hidden,)})
+    layer = {key: drawn(shape, key, generator) - (1 if key.endswith("norm.weight") else 0) for key, shape in shapes.items()}
+    save_file({f"mtp.{key}": value for key, value in layer.items()}, OUT / f"{name}.safetensors")
+
+    # transformers has no such layer; its weights take the place of the last one's, which attends too, in a second model.
+    scratch = OUT / "scratch"
+    shutil.copytree(folder, scratch)
+    save_file({**tensors, **{key.replace("layers.0.", last): value for key, value in layer.items() if key.startswith("layers.0.")}}, scratch / "model.safetensors", {"format": "pt"})
+    other = AutoModelForCausalLM.from_pretrained(scratch, dtype=torch.float32, attn_implementation="eager").eval()
+    shutil.rmtree(scratch)
+    block, embedding, head = other.model.layers[-1], model.get_input_embeddings().weight, model.lm_head.weight
+
+    def rms(values: torch.Tensor, key: str) -> torch.Tensor:
+        return values * torch.rsqrt(values.pow(2).mean(-1, keepdim=True) + config.rms_norm_eps) * (1 + layer[key])
+
+    def step(states: torch.Tensor, tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        both = torch.cat((rms(embedding[tokens], "pre_fc_norm_embedding.weight"), rms(states, "pre_fc_norm_hidden.weight")), dim=-1)
+        stream = linear(both, layer["fc.weight"])[None]
+        positions = torch.arange(len(tokens))[None]
+        mask = torch.full((1, 1, len(tokens), len(tokens)), -torch.inf).triu(1)
+        out = block(stream, attention_mask=mask, position_ids=positions, position_embeddings=other.model.rotary_emb(stream, positions), use_cache=False)
+        out = rms((out[0] if isinstance(out, tuple) else out)[0], "norm.weight")
+        return out, linear(out, head)
+
+    write_case(name, model, lambda output: output.hidden_states[-1][0], step, lambda token: token)
+
+
 def write_json(path: Path, value: object) -> None:
     path.write_text(json.dumps(value, indent=2) + "\n")
 
@@ -186,3 +222,5 @@ if __name__ == "__main__":
         make_eagle3()
         make_mtp("glm4-moe", 41)
         make_mtp("deepseek-v3", 43)
+        make_mtp_beside("qwen3-next", 47)
+        make_mtp_beside("qwen3-5", 53)

@@ -64,14 +64,20 @@ export function warmFileCache(path: string): void {
   }
 }
 
-/** Streams the tensors to a file beside, which takes the name when it is whole. */
-function writeModel(path: string, shape: BenchShape, type: FileType, tensors: readonly TensorSpec[]): void {
+/** Streams the tensors, random ones unless `bytesOf` says others, to a file beside, which takes the name when it is whole. */
+export function writeModel(
+  path: string,
+  shape: BenchShape,
+  type: FileType,
+  tensors: readonly TensorSpec[],
+  bytesOf: (tensor: TensorSpec) => Iterable<Uint8Array> = randomTensor,
+): void {
   const fresh = `${path}.${process.pid}.new`;
   const file = openSync(fresh, "w");
   try {
     writeSync(file, encodeTestHeader({ metadata: metadataOf(shape, type), tensors, alignment: ALIGNMENT }));
     for (const tensor of tensors) {
-      for (const chunk of randomTensor(tensor)) writeSync(file, chunk);
+      for (const chunk of bytesOf(tensor)) writeSync(file, chunk);
       const padding = -tensor.byteLength & (ALIGNMENT - 1);
       if (padding > 0) writeSync(file, new Uint8Array(padding));
     }

@@ -8,7 +8,7 @@ import { readTensorNow } from "../checkpoint/read-tensor.js";
 import { storageOf } from "../checkpoint/tensor-storage.js";
 import { readConfigJson } from "../config/config-json.js";
 import type { ModelConfig } from "../program/model-config.js";
-import { ProgramBuilder } from "../program/program-builder.js";
+import type { ModelPlan } from "../program/model-plan.js";
 import { readTensors } from "../quantization/schemes.js";
 import { readSafetensorsFolder } from "../safetensors/safetensors-folder.js";
 import type { DraftHead } from "./draft-head.js";
@@ -64,10 +64,10 @@ export function openEagle3Head(folder: string, target: Checkpoint, kvLayer: numb
       `${folder}: holds no .safetensors file; convert pickled weights`,
     );
   const { tensors, maps } = split(all, folder);
-  for (const name of ["embed_tokens.weight", "lm_head.weight"]) {
-    const shared = target.tensors.get(name === "lm_head.weight" ? name : `model.${name}`);
+  const embedding = target.tensors.get("model.embed_tokens.weight");
+  const output = target.config.tieWordEmbeddings ? embedding : target.tensors.get("lm_head.weight");
+  for (const [name, shared] of Object.entries({ "embed_tokens.weight": embedding, "lm_head.weight": output }))
     if (!tensors.has(name) && shared !== undefined) tensors.set(name, shared);
-  }
   const config: ModelConfig = {
     ...readConfigJson(
       path,
@@ -77,17 +77,20 @@ export function openEagle3Head(folder: string, target: Checkpoint, kvLayer: numb
     maxPositionEmbeddings: target.config.maxPositionEmbeddings,
   };
   const draftVocabSize = head.draft_vocab_size ?? head.vocab_size;
+  const layer = (fusedWidth: number | undefined): ModelPlan =>
+    eagle3Layer(config, tensors, {
+      draftVocabSize,
+      isNormedFirst: head.norm_before_residual ?? false,
+      kvLayer,
+      fusedWidth,
+    });
   const layers = layersOf(folder, head.eagle_config?.eagle_aux_hidden_state_layer_ids, target.config);
   return {
     name: folder,
     ownPrefix: undefined,
     tap: (plan) => tapLayers(plan, layers),
-    fusion: fusionPlan(config, tensors, target.config.hiddenSize),
-    layer: eagle3Layer(config, tensors, {
-      draftVocabSize,
-      isNormedFirst: head.norm_before_residual ?? false,
-      kvLayer,
-    }),
+    reading: layer(layers.length * target.config.hiddenSize),
+    drafting: layer(undefined),
     targetIds: targetIds(folder, maps.get("d2t"), draftVocabSize, target.config.vocabSize),
   };
 }
@@ -132,21 +135,6 @@ function layersOf(
     `${folder}: reads the layers ${layers.join(", ")}; three are needed, from 1 to ${numLayers - 1}.`,
     { param: "speculative_config" },
   );
-}
-
-/** Three hidden states side by side into one, as wide as the head's own. */
-function fusionPlan(
-  config: ModelConfig,
-  tensors: ReadonlyMap<string, TensorInfo>,
-  targetSize: number,
-): DraftHead["fusion"] {
-  const builder = new ProgramBuilder(config, tensors);
-  const states = builder.buffer(3 * targetSize);
-  const fused = builder.buffer(config.hiddenSize);
-  builder.add({ op: "receive", out: states });
-  builder.project(states, [{ name: "fc", rows: config.hiddenSize }], 3 * targetSize, fused);
-  builder.add({ op: "send", in: fused });
-  return builder.finish(fused);
 }
 
 /** `d2t` has, for each id of the draft vocabulary, what is to be added for the model's id. */

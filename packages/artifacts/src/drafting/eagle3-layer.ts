@@ -10,13 +10,15 @@ interface Eagle3Options {
   /** The residual stream starts from the normalised hidden state. */
   readonly isNormedFirst: boolean;
   readonly kvLayer: number;
+  /** Columns of the model's hidden states, three side by side, that are fused into one; undefined where it receives one of its own. */
+  readonly fusedWidth: number | undefined;
 }
 
 /** A Llama layer whose attention reads the embedded token and the hidden state side by side, each behind a norm of its own. */
 export function eagle3Layer(
   config: ModelConfig,
   tensors: ReadonlyMap<string, TensorInfo>,
-  { draftVocabSize, isNormedFirst, kvLayer }: Eagle3Options,
+  { draftVocabSize, isNormedFirst, kvLayer, fusedWidth }: Eagle3Options,
 ): ModelPlan {
   const builder = new ProgramBuilder(config, tensors);
   const { hiddenSize, vocabSize, numHeads, numKvHeads, headDim, intermediateSize, hiddenActivation } = config;
@@ -35,7 +37,12 @@ export function eagle3Layer(
 
   const weight = builder.matrix("embed_tokens.weight", vocabSize, hiddenSize);
   builder.add({ op: "embedding", weight, out: embedded });
-  builder.add({ op: "receive", out: stream });
+  if (fusedWidth === undefined) builder.add({ op: "receive", out: stream });
+  else {
+    const states = builder.buffer(fusedWidth);
+    builder.add({ op: "receive", out: states });
+    builder.project(states, [{ name: "fc", rows: hiddenSize }], fusedWidth, stream);
+  }
   builder.norm("midlayer.input_layernorm.weight", embedded, { ...both, column: 0, width: hiddenSize });
   builder.norm("midlayer.hidden_norm.weight", stream, { ...both, column: hiddenSize, width: hiddenSize });
   if (isNormedFirst) builder.norm("midlayer.hidden_norm.weight", stream, stream);

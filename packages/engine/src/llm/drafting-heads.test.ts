@@ -3,6 +3,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
+import { createCpuBackend } from "@octavo/kernels";
 import { fixtureDrafting } from "@octavo/artifacts/testing/model-fixtures";
 import { DraftingFolder, draftingNames } from "../testing/oracles/head-model.js";
 import type { SpeculativeConfig } from "../speculation/speculative-config.js";
@@ -58,6 +59,33 @@ describe("a drafting head of a loaded model", () => {
       assert.ok(draftTokens > 0);
       assert.equal(plain.warnings.some(isOfLayers), drafting.config.method === "mtp");
       assert.equal(warnings.some(isOfLayers), false, "the layer is loaded");
+    });
+
+  for (const name of draftingNames)
+    test(`shares what its model reads too: ${name}`, async () => {
+      using drafting = new DraftingFolder(name);
+      const packed: string[] = [];
+      using own = createCpuBackend({ numThreads: 1 });
+      const backend = new Proxy(own, {
+        get: (target, key) => {
+          const value: unknown = Reflect.get(target, key, target);
+          if (typeof value !== "function") return value;
+          return (...given: unknown[]): unknown => {
+            const [sources] = given as [readonly { readonly name: string }[]];
+            if (key === "createMatrix") packed.push(...sources.map((source) => source.name));
+            return Reflect.apply(value, target, given);
+          };
+        },
+      });
+      const speculativeConfig = drafting.config;
+      await using llm = await LLM.load(drafting.model, { ...base, backend, speculativeConfig });
+      assert.ok(llm.weightBytes > 0);
+      assert.equal(packed.filter((tensor) => tensor.includes("embed_tokens")).length, 1);
+      assert.deepEqual(
+        packed.filter((tensor, at) => packed.indexOf(tensor) !== at),
+        name === "eagle3" ? ["lm_head.weight"] : [],
+        "an EAGLE-3 head of a vocabulary of its own has its own output head",
+      );
     });
 
   test("is refused by name where it was trained for another model", async () => {

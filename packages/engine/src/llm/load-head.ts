@@ -3,9 +3,9 @@ import { loadedBytesOf } from "@octavo/artifacts/checkpoint/tensor-storage";
 import type { DraftHead } from "@octavo/artifacts/drafting/draft-head";
 import { openEagle3Head } from "@octavo/artifacts/drafting/eagle3-head";
 import { mtpHead } from "@octavo/artifacts/drafting/mtp-head";
-import { type ModelPlan, weightsIn } from "@octavo/artifacts/program/model-plan";
+import { type MatrixPlan, type ModelPlan, weightsIn } from "@octavo/artifacts/program/model-plan";
 import { planModel } from "@octavo/artifacts/program/registry";
-import { type Backend, type KvLayerShape, kvLayersOf } from "@octavo/kernels";
+import { type Backend, type KvLayerShape, kvLayersOf, type Matrix } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import { type LoadedModel, loadModel } from "../model/load-model.js";
 import { HeadDrafter } from "../speculation/head-drafter.js";
@@ -29,6 +29,7 @@ export interface OpenedHead {
 interface HeadTarget {
   readonly backend: Backend;
   readonly checkpoint: Checkpoint;
+  readonly model: LoadedModel;
   readonly options: ResolvedLoadOptions;
   readonly sizes: { readonly maxNumBatchedTokens: number; readonly maxNumSeqs: number };
 }
@@ -58,14 +59,14 @@ export async function openHead(
           kvLayer,
         );
   head.tap(exact);
-  const weights = [head.layer, head.fusion].flatMap((plan) => weightsIn([plan?.ops, plan?.head]));
-  const sources = new Set(weights.flatMap((weight) => weight.sources));
-  // Its own tensors among the model's count with those; what both read is loaded twice.
-  const { ownPrefix } = head;
-  const added = [...sources].filter(({ name }) => ownPrefix === undefined || !name.startsWith(ownPrefix));
+  const sources = new Set(
+    weightsIn([head.reading.ops, head.reading.head]).flatMap((weight) => weight.sources),
+  );
+  const known = new Set(tensors.values());
+  const added = [...sources].filter((tensor) => !known.has(tensor));
   return {
     head,
-    kvLayers: kvLayersOf(head.layer.ops).slice(kvLayer),
+    kvLayers: kvLayersOf(head.reading.ops).slice(kvLayer),
     weightBytes: added.reduce((sum, tensor) => sum + loadedBytesOf(tensor), 0),
     planModel: (asked, given) => head.tap(planModel(asked, given)),
   };
@@ -77,37 +78,39 @@ export function checkHeadRuns({ info, ranks = [] }: Pick<Backend, "info" | "rank
   if (ranks.length > 1) throw refused("a backend of several ranks");
 }
 
-/** Compiles a head. The drafter's KV cache is the model's. */
+/** Compiles a head, which shares the model's matrices that it reads. The drafter's KV cache is the model's. */
 export async function loadHead(
   { head }: OpenedHead,
   numSpeculativeTokens: number,
-  { backend, checkpoint, sizes, options }: HeadTarget,
+  { backend, checkpoint, model, sizes, options }: HeadTarget,
 ): Promise<{ readonly options: SpeculationOptions; readonly owned: Disposable }> {
   const { maxNumBatchedTokens, maxNumSeqs } = sizes;
-  const load = (plan: ModelPlan): Promise<LoadedModel> =>
+  const load = (plan: ModelPlan, shared: (matrix: MatrixPlan) => Matrix | undefined): Promise<LoadedModel> =>
     loadModel(backend, checkpoint, {
       plan: () => plan,
+      shared,
       maxTokens: maxNumBatchedTokens,
       dtype: options.dtype === "auto" ? undefined : options.dtype,
       inPlace: options.weightsInPlace,
       signal: options.signal,
       onWarning: options.onWarning,
     });
-  const layer = await load(head.layer);
-  const fusion =
-    head.fusion &&
-    (await load(head.fusion).catch((error: unknown) => {
-      layer[Symbol.dispose]();
-      throw error;
-    }));
+  const reading = await load(head.reading, (matrix) => model.matrixOf(matrix));
+  const drafting =
+    head.drafting === head.reading
+      ? undefined
+      : await load(head.drafting, (matrix) => reading.matrixOf(matrix)).catch((error: unknown) => {
+          reading[Symbol.dispose]();
+          throw error;
+        });
   return {
     options: {
       createDrafter: ({ blockSize }, cache) =>
         new HeadDrafter(
           {
             backend,
-            fusion: fusion?.program,
-            layer: layer.program,
+            reading: reading.program,
+            drafting: (drafting ?? reading).program,
             stateWidth: checkpoint.config.hiddenSize,
             targetIds: head.targetIds,
             targetVocabSize: checkpoint.config.vocabSize,
@@ -121,8 +124,8 @@ export async function loadHead(
     },
     owned: {
       [Symbol.dispose]: () => {
-        fusion?.[Symbol.dispose]();
-        layer[Symbol.dispose]();
+        drafting?.[Symbol.dispose]();
+        reading[Symbol.dispose]();
       },
     },
   };

@@ -115,15 +115,8 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
     else if (sight !== undefined) options.onWarning?.(servedAsText(checkpoint, sight.refusal));
     const adapters = await loadAdapters(backend, checkpoint, loaded, adapterPaths, options);
     if (adapters !== undefined) owned.unshift(adapters);
-    const speculation =
-      speculative &&
-      (await drafting?.loadSpeculation(speculative, draft, head, {
-        backend,
-        checkpoint,
-        tokenizer,
-        sizes,
-        options,
-      }));
+    const target = { backend, checkpoint, model: loaded, tokenizer, sizes, options };
+    const speculation = speculative && (await drafting?.loadSpeculation(speculative, draft, head, target));
     if (speculation?.owned !== undefined) owned.unshift(speculation.owned);
     const running = stages?.behind(backend, loaded) ?? backend;
     const weights = { loaded, checkpoint, reopen: () => reopen(checkpoint, resolved.quantization) };
@@ -347,7 +340,7 @@ export function describeUnused(
   { architecture, numLayers }: Pick<ModelConfig, "architecture" | "numLayers">,
 ): string[] {
   const isFurther = (name: string): boolean =>
-    Number(/^model\.layers\.(\d+)\./.exec(name)?.[1] ?? -1) >= numLayers;
+    name.startsWith("mtp.") || Number(/^model\.layers\.(\d+)\./.exec(name)?.[1] ?? -1) >= numLayers;
   const further = names.filter(isFurther);
   const others = names.filter((name) => !isFurther(name));
   const lines: string[] = [];

@@ -32,6 +32,7 @@ export interface DraftSource {
 interface Target {
   readonly backend: Backend;
   readonly checkpoint: Checkpoint;
+  readonly model: LoadedModel;
   readonly tokenizer: Tokenizer;
   readonly sizes: MemoryPlan & {
     readonly blockSize: number;

@@ -3,7 +3,13 @@ import { describe, test } from "node:test";
 import { createEngine } from "../create-engine.js";
 import type { Drafter, DraftRequest } from "../speculation/drafter.js";
 import { collect, generationRequest } from "../testing/fakes/engine-fixture.js";
-import { draftingNames, openHeadModel, readDraftingCases } from "../testing/oracles/head-model.js";
+import {
+  draftingNames,
+  embeddedPair,
+  openDraftingPair,
+  openHeadModel,
+  readDraftingCases,
+} from "../testing/oracles/head-model.js";
 import { scheduleProperties } from "../testing/schedules/schedule-properties.js";
 
 /** Passes everything on and notes the drafts by request and output length. */
@@ -17,7 +23,7 @@ function noted(drafter: Drafter, drafts: Map<string, number[]>): Drafter {
           `${sequence.group.requestId}:${sequence.numOutputTokens}`,
           Array.from(sequence.draft.slice()),
         );
-      return tookMs ?? 0;
+      return tookMs ?? undefined;
     },
     follow: (step, plan, result) => drafter.follow!(step, plan, result),
     release: (sequence) => drafter.release(sequence),
@@ -34,7 +40,7 @@ for (const name of draftingNames) {
     ])
       test(`are those of the published algorithm, in steps of ${sizes.maxNumBatchedTokens} tokens`, async () => {
         const model = await openHeadModel(name);
-        const { createDrafter, ...given } = model.parts;
+        const { createDrafter, stateWidths, ...given } = model.parts;
         const drafts = new Map<string, number[]>();
         const engine = createEngine({
           ...given,
@@ -42,6 +48,7 @@ for (const name of draftingNames) {
           maxNumSeqs: 4,
           numBlocks: 96,
           enablePrefixCaching: false,
+          ...(stateWidths && { states: { numSlots: 8, maxDraftTokens: 3, widths: stateWidths(3) } }),
           speculation: {
             createDrafter: (pool, cache) => noted(createDrafter!(pool, cache), drafts),
             numSpeculativeTokens: 3,
@@ -80,7 +87,62 @@ for (const name of draftingNames) {
   });
 }
 
+describe("the head that was trained for octavo-mini", () => {
+  test("is right far more often than chance, and changes no answer", async () => {
+    const model = await openDraftingPair(embeddedPair, 512);
+    const { createDrafter, ...given } = model.parts;
+    const passage = "- carrier: Floup Labs\n- origin: Ljubljana\n- weight: 0.49\n- recipient: Mei Moaria";
+    const schema =
+      '{"type": "object", "properties": {"recipient": {"type": "string"}, "origin": {"type": "string"}, "weight": {"type": "number"}}, "required": ["recipient", "origin", "weight"]}';
+    const prompts = [
+      `${passage}\n\nParse the passage into a JSON object with this schema.\n${schema}`,
+      "Echo the text below.\n\nsnake rope whale compass sugar salt valley brick grass nest sun flame potato spoon melon ghost",
+    ].map((text) => [
+      ...given.tokenizer.encode(`<|im_start|>user\n${text}<|im_end|>\n<|im_start|>assistant\n`),
+    ]);
+    let [numDrafts, drafted, accepted] = [0, 0, 0];
+    const answers = async (isDrafting: boolean): Promise<(readonly number[] | undefined)[]> => {
+      const engine = createEngine({
+        ...given,
+        blockSize: 16,
+        maxNumBatchedTokens: 128,
+        maxNumSeqs: 4,
+        numBlocks: 64,
+        ...(isDrafting && {
+          speculation: { createDrafter: createDrafter!, numSpeculativeTokens: 4, adaptive: false },
+        }),
+      });
+      engine.observe({
+        onDraft: (count, right) => {
+          numDrafts += 1;
+          drafted += count;
+          accepted += right;
+        },
+      });
+      const results = await Promise.all(
+        prompts.map((prompt) =>
+          collect(
+            engine.generate(generationRequest(prompt, { maxTokens: 48, temperature: 0, ignoreEos: false })),
+          ),
+        ),
+      );
+      await engine[Symbol.asyncDispose]();
+      return results.map(({ sequences }) => sequences[0]?.tokens);
+    };
+    const plain = await answers(false);
+    assert.equal(numDrafts, 0);
+    assert.deepEqual(await answers(true), plain);
+    await model.dispose();
+    assert.ok(drafted > 40, `${drafted} draft tokens`);
+    assert.ok(accepted / drafted > 0.4, `${accepted} of ${drafted} accepted in ${numDrafts} drafts`);
+  });
+});
+
 scheduleProperties("EAGLE-3 drafts", () => openHeadModel("eagle3"), { numRuns: 6, batchSize: 8 });
+scheduleProperties("multi-token prediction beside recurrent layers", () => openHeadModel("qwen3-next"), {
+  numRuns: 3,
+  batchSize: 8,
+});
 scheduleProperties("multi-token prediction over latent attention", () => openHeadModel("deepseek-v3"), {
   numRuns: 3,
   batchSize: 8,

@@ -51,6 +51,8 @@ export interface LoadedModel extends Disposable {
   /** Layers of keys and values, and the recurrent ops, that this stage has. */
   readonly kvLayers: readonly number[];
   readonly states: readonly number[];
+  /** Its packed matrix of the same sources, for `shared` of another model; undefined where it has none, or several ranks. */
+  matrixOf(plan: MatrixPlan): Matrix | undefined;
   /** Bytes of the packed matrices. */
   readonly weightBytes: number;
   /** Tensors of the checkpoint that the architecture does not read. */
@@ -109,6 +111,7 @@ export async function loadModel(
     adaptable: plans[0]?.adaptable ?? own.plan.adaptable,
     kvLayers: own.kvLayers,
     states: own.states,
+    matrixOf: (wanted) => (packers.length === 1 ? packers[0]?.find(wanted) : undefined),
     weightBytes: packers.reduce((sum, { byteLength }) => sum + byteLength, 0),
     unusedTensors: plan.unusedTensors,
     stateWidths: (maxDraftTokens) => stateWidths(plan.ops, plan.buffers, maxDraftTokens),

@@ -45,6 +45,8 @@ export interface PackingOptions {
    */
   readonly packLaterFrom?: number | undefined;
   readonly onWarning?: ((message: string) => void) | undefined;
+  /** Matrices that are packed already and stay with their owner, which outlives these. */
+  readonly shared?: ((plan: MatrixPlan) => Matrix | undefined) | undefined;
   /** Corrupts some of them; not with a cache. */
   readonly corruptor?: WeightCorruptor | undefined;
 }
@@ -71,6 +73,7 @@ export class WeightPacker implements Disposable {
   readonly #options: PackingOptions;
   readonly #files = new Map<string, MappedFile>();
   readonly #matrices = new Map<MatrixPlan, Matrix>();
+  readonly #shared = new Map<MatrixPlan, Matrix>();
   readonly #vectors = new Map<VectorPlan, Vector>();
   readonly #forms = new Map<MatrixPlan, PackedForm>();
   #packed: Promise<boolean> = Promise.resolve(true);
@@ -92,8 +95,8 @@ export class WeightPacker implements Disposable {
   async pack(plan: ModelPlan): Promise<void> {
     const matrices = new Set<MatrixPlan>();
     for (const weight of weightsIn([plan.ops, plan.head])) {
-      if (weight.kind === "matrix") matrices.add(weight);
-      else this.#packVector(weight);
+      if (weight.kind === "vector") this.#packVector(weight);
+      else if (!this.#isShared(weight)) matrices.add(weight);
     }
     const plans = [...matrices];
     const total = plans.reduce((sum, one) => sum + sourceBytes(one), 0);
@@ -161,7 +164,15 @@ export class WeightPacker implements Disposable {
   }
 
   matrix(plan: MatrixPlan): Matrix {
-    return expectPacked(this.#matrices.get(plan));
+    return expectPacked(this.#matrices.get(plan) ?? this.#shared.get(plan));
+  }
+
+  /** Of another plan with the same sources, to be shared. */
+  find({ sources }: MatrixPlan): Matrix | undefined {
+    for (const [plan, matrix] of [...this.#matrices, ...this.#shared])
+      if (plan.sources.length === sources.length && plan.sources.every((one, at) => one === sources[at]))
+        return matrix;
+    return undefined;
   }
 
   vector(plan: VectorPlan): Vector {
@@ -177,7 +188,14 @@ export class WeightPacker implements Disposable {
     this.stop();
     for (const handle of [...this.#matrices.values(), ...this.#vectors.values()]) handle[Symbol.dispose]();
     this.#matrices.clear();
+    this.#shared.clear();
     this.#vectors.clear();
+  }
+
+  #isShared(plan: MatrixPlan): boolean {
+    const matrix = this.#options.shared?.(plan);
+    if (matrix !== undefined) this.#shared.set(plan, matrix);
+    return matrix !== undefined;
   }
 
   #packVector(plan: VectorPlan): void {

@@ -58,7 +58,7 @@ test("what vLLM's JSON cannot mean here is refused by name", () => {
     ["[]", /expected a JSON object/],
     ["{}", /needs `method`/],
     ['{"method": "medusa", "model": "x"}', /not "medusa", which vLLM has and Octavo does not/],
-    ['{"method": "qwen3_next_mtp"}', /which vLLM has and Octavo does not/],
+    ['{"method": "ernie_mtp"}', /which vLLM has and Octavo does not/],
     ['{"method": 3}', /method must be ngram, suffix, draft_model, eagle3 or mtp, not 3$/],
     ['{"method": "eagle3"}', /eagle3 needs `model`/],
     ['{"method": "mtp", "model": "org/small"}', /mtp has no field model/],

@@ -118,7 +118,7 @@ const fields: Readonly<Record<SpeculativeConfig["method"], Readonly<Record<strin
 };
 
 /** vLLM's older names of `mtp`, one for each family whose layers are read here. */
-const mtpAliases: readonly unknown[] = ["deepseek_mtp", "glm4_moe_mtp"];
+const mtpAliases: readonly unknown[] = ["deepseek_mtp", "glm4_moe_mtp", "qwen3_next_mtp", "qwen3_5_mtp"];
 /** vLLM's names of methods that nothing here runs. */
 const otherMethods =
   /^(eagle|medusa|mlp_speculator|.*_mtp|ngram_gpu|draft_tensor_parallel|dflash|dspark|custom_class)/;

@@ -25,10 +25,10 @@ export interface Drafter extends Disposable {
   /** Drafting takes a model's time, so draft lengths are chosen before drafting, not after. */
   readonly isCostly: boolean;
   /**
-   * Appends to each sequence's draft. With a model, returns a promise of the milliseconds that drafting took, without those
-   * spent on reading earlier text; the sequences do not change meanwhile.
+   * Appends to each sequence's draft. With a model, returns a promise of the milliseconds that drafting took, or of undefined where reading
+   * earlier text was part of that; the sequences do not change meanwhile.
    */
-  draft(requests: readonly DraftRequest[]): void | Promise<number>;
+  draft(requests: readonly DraftRequest[]): void | Promise<number | undefined>;
   /** Reads what a step computed, once its results are applied and before the next one is planned. Absent where text is all it reads. */
   follow?(step: PlannedStep, plan: StepPlan, result: StepResult): Promise<void>;
   /** Drops what is kept of a sequence that is over. */

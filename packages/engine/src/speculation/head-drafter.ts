@@ -10,8 +10,8 @@ import { ReadSequence } from "./read-sequence.js";
 export interface LoadedHead {
   readonly backend: Backend;
   /** See `DraftHead`. */
-  readonly fusion: Program | undefined;
-  readonly layer: Program;
+  readonly reading: Program;
+  readonly drafting: Program;
   /** Columns of each hidden state that the model sends. */
   readonly stateWidth: number;
   readonly targetIds: Int32Array | undefined;
@@ -42,6 +42,8 @@ export class HeadDrafter implements Drafter {
   readonly #head: LoadedHead;
   readonly #cache: KvCache;
   readonly #plans: StepPlanBuilder;
+  /** Programs that have run: a first time takes many times as long. */
+  readonly #warm = new Set<Program>();
   readonly #read = new Map<Sequence, ReadSequence>();
   /** Sequences that ended since the last step, whose blocks nobody else has yet. */
   readonly #ended = new Map<Sequence, ReadSequence>();
@@ -75,7 +77,7 @@ export class HeadDrafter implements Drafter {
     await this.#catchUp(readings);
   }
 
-  async draft(requests: readonly DraftRequest[]): Promise<number> {
+  async draft(requests: readonly DraftRequest[]): Promise<number | undefined> {
     let drafting = requests.flatMap((request) => {
       const { sequence, sampling } = request;
       const read = this.#read.get(sequence);
@@ -90,13 +92,11 @@ export class HeadDrafter implements Drafter {
       await this.#catchUp(drafting);
     }
     for (const { read } of drafting) read.numScheduled = read.numPending;
-    let tookMs = 0;
-    while (drafting.length > 0) {
-      const result = await this.#run(drafting);
-      tookMs += result.computeMs;
-      drafting = this.#append(drafting, result);
-    }
-    return tookMs;
+    const isReading = drafting.some(({ read, request }) => read.numScheduled > request.maxTokens + 1);
+    const numWarm = this.#warm.size;
+    const startMs = performance.now();
+    while (drafting.length > 0) drafting = this.#append(drafting, await this.#run(drafting));
+    return isReading || this.#warm.size > numWarm ? undefined : performance.now() - startMs;
   }
 
   release(sequence: Sequence): void {
@@ -161,35 +161,23 @@ export class HeadDrafter implements Drafter {
     }
   }
 
-  /** One step of the head; a sequence's last hidden state becomes what is pending where none is left. */
+  /** One step of the head, whose last hidden state of a sequence becomes what is pending where none is left. */
   async #run(readings: readonly Reading[]): Promise<StepResult> {
-    const { backend, layer } = this.#head;
+    const { backend, reading, drafting } = this.#head;
     const reads = readings.map(({ read }) => read);
     const plan = this.#plans.build(reads, (read) => read);
-    const received = await this.#fused(plan, reads);
-    const width = received.length / plan.numTokens;
-    const result = await backend.execute(layer, this.#cache, { ...plan, received });
+    const program = reads[0]?.isDrafting === true ? drafting : reading;
+    const received = joined(reads.map((read) => read.scheduledStates));
+    const result = await backend.execute(program, this.#cache, { ...plan, received });
+    this.#warm.add(program);
+    const { sent } = result;
+    if (sent === undefined) throw new OctavoError("internal_error", "the head sent no hidden states");
+    const width = sent.length / plan.numTokens;
     for (const [index, read] of reads.entries()) {
       const end = (plan.queryStarts[index + 1] ?? 0) * width;
-      read.advance(result.sent?.slice(end - width, end) ?? received.slice(end - width, end));
+      read.advance(sent.slice(end - width, end));
     }
     return result;
-  }
-
-  /** The hidden states that are scheduled, as `layer` receives them: the model's fused, the head's as they are. */
-  async #fused(plan: StepPlan, reads: readonly ReadSequence[]): Promise<Float32Array> {
-    const { backend, fusion } = this.#head;
-    const states = reads.map((read) => read.scheduledStates);
-    const joined = new Float32Array(states.reduce((sum, { length }) => sum + length, 0));
-    let at = 0;
-    for (const part of states) {
-      joined.set(part, at);
-      at += part.length;
-    }
-    if (fusion === undefined || reads[0]?.isDrafting === true) return joined;
-    const { sent } = await backend.execute(fusion, this.#cache, { ...plan, outputs: [], received: joined });
-    if (sent === undefined) throw new OctavoError("internal_error", "the head fused no hidden states");
-    return sent;
   }
 
   /** Appends the sampled tokens; returns the drafts that go on. Rows come in the order of `drafting`, one each. */
@@ -210,4 +198,16 @@ export class HeadDrafter implements Drafter {
       return true;
     });
   }
+}
+
+function joined(parts: readonly Float32Array[]): Float32Array {
+  const [first] = parts;
+  if (first !== undefined && parts.length === 1) return first;
+  const all = new Float32Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
 }

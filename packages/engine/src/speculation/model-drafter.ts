@@ -58,20 +58,19 @@ export class ModelDrafter implements Drafter {
     return this.#pool.numUsed;
   }
 
-  async draft(requests: readonly DraftRequest[]): Promise<number> {
+  async draft(requests: readonly DraftRequest[]): Promise<number | undefined> {
     const reading = this.#reading(requests);
     if (reading.length === 0) return 0;
     // Reading a long text for the first time says nothing about the cost of a draft token.
     const isReading = reading.some(({ request, drafted }) => drafted.numScheduled > request.maxTokens + 1);
+    const startMs = performance.now();
     let result = await this.#run(reading);
-    let tookMs = isReading ? 0 : result.computeMs;
     let drafting = reading.filter(({ drafted }) => drafted.numMissing === 0);
     for (;;) {
       drafting = this.#take(drafting, result);
-      if (drafting.length === 0) return tookMs;
+      if (drafting.length === 0) return isReading ? undefined : performance.now() - startMs;
       for (const { drafted } of drafting) drafted.numScheduled = 1;
       result = await this.#run(drafting);
-      tookMs += result.computeMs;
     }
   }
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { describe, it, mock } from "node:test";
 import type { StepPlan } from "@octavo/kernels";
+import type { Drafter } from "./drafter.js";
 import { NgramDrafter } from "./ngram-drafter.js";
 import type { SpeculationOptions } from "./speculation.js";
 import { SuffixDrafter } from "./suffix-drafter.js";
@@ -39,12 +40,16 @@ async function generate(
   prompt: readonly number[],
   text: readonly number[],
   tokenShare: number,
-  speculation: SpeculationOptions | undefined,
+  speculation: (SpeculationOptions & { readonly onStep?: (ms: number) => void }) | undefined,
 ): Promise<Counts> {
   const { engine } = createFakeEngine({
     backend: {
       script: (context) => text[context.length - prompt.length],
-      computeMs: costOf(tokenShare),
+      computeMs: (plan) => {
+        const ms = costOf(tokenShare)(plan);
+        speculation?.onStep?.(ms);
+        return ms;
+      },
     },
     maxModelLen: 2048,
     numBlocks: 512,
@@ -120,6 +125,42 @@ describe("adaptive speculation", () => {
     const stepsToQuote = whole.numSteps - before.numSteps;
     assert.ok(stepsToQuote < quoting.length * 0.75, `${stepsToQuote} steps for ${quoting.length} tokens`);
   });
+
+  for (const first of [1, 50])
+    it(`counts what drafting takes once, where the first takes ${first} times as long`, async () => {
+      const answer = randomText(600, 60, 10);
+      const now = performance.now.bind(performance);
+      let passedMs = 0;
+      let numDrafts = 0;
+      const clock = mock.method(performance, "now", () => now() + passedMs);
+      const drafter: Drafter = {
+        isCostly: true,
+        draft: async (requests) => {
+          let tookMs = 0;
+          for (const { sequence, maxTokens } of requests) {
+            for (let at = 0; at < maxTokens; at += 1)
+              sequence.draft.push(answer[sequence.numOutputTokens + at]!);
+            tookMs += 0.55 * stepMs * maxTokens;
+          }
+          numDrafts += 1;
+          if (numDrafts === 1) tookMs *= first;
+          passedMs += tookMs;
+          return tookMs;
+        },
+        release: () => undefined,
+        [Symbol.dispose]: () => undefined,
+      };
+      try {
+        const { numSteps } = await generate([1, 2, 3], answer, 0.1, {
+          createDrafter: () => drafter,
+          numSpeculativeTokens: 4,
+          onStep: (ms) => (passedMs += ms),
+        });
+        assert.ok(numSteps < answer.length / 2, `${numSteps} steps`);
+      } finally {
+        clock.mock.restore();
+      }
+    });
 
   it("learns from finished requests", async () => {
     const answer = randomText(200, 60, 7);

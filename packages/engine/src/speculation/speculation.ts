@@ -26,8 +26,8 @@ export interface SpeculatedRequest {
   samplingOf(sequence: Sequence): RowSampling | undefined;
 }
 
-/** Decay of the measured drafting time per step. */
-const draftingDecay = 0.95;
+/** Drafts whose time is kept. */
+const numDraftingTimes = 9;
 /** While nothing is drafted, steps between probes of one draft token; doubled each time the probe is rejected. */
 const firstProbeInterval = 32;
 const lastProbeInterval = 512;
@@ -67,8 +67,10 @@ export class Speculation implements Disposable {
   readonly #cost = new DecodeCost();
   /** Candidates in the step being planned; reused. */
   readonly #candidates: SpeculatedSequence[] = [];
-  #draftingMs = 0;
-  #numDrafted = 0;
+  /** Of the latest drafts, milliseconds per token. */
+  readonly #draftingMs: number[] = [];
+  /** Of the step being planned or run, reading earlier text included. */
+  #stepDraftingMs = 0;
   #stepsToProbe = firstProbeInterval;
   #probeInterval = firstProbeInterval;
   #numProbes = 0;
@@ -85,6 +87,7 @@ export class Speculation implements Disposable {
     const candidates = this.#candidates;
     candidates.length = 0;
     this.#probed = undefined;
+    this.#stepDraftingMs = 0;
     for (const sequence of step.sequences) {
       const request = requestOf(sequence);
       const maxTokens = Math.min(request.draftLimit(sequence), this.#options.numSpeculativeTokens);
@@ -127,7 +130,9 @@ export class Speculation implements Disposable {
 
   /** Records the time of a step that verified `numDrafted` draft tokens, from its planning to its results. */
   observe(step: PlannedStep, numDrafted: number, durationMs: number): void {
-    if (step.prefillTokens === 0) this.#cost.observe(step.decodeTokens + numDrafted, durationMs);
+    if (step.prefillTokens > 0) return;
+    // What drafting costs is counted by itself.
+    this.#cost.observe(step.decodeTokens + numDrafted, durationMs - this.#stepDraftingMs);
   }
 
   release(sequence: Sequence): void {
@@ -168,15 +173,23 @@ export class Speculation implements Disposable {
       return candidate.maxTokens > 0;
     });
     if (chosen.length === 0) return;
-    const tookMs = (await this.#drafter.draft(chosen)) ?? 0;
+    const startMs = performance.now();
+    const tookMs = await this.#drafter.draft(chosen);
+    this.#stepDraftingMs = performance.now() - startMs;
     let numDrafted = 0;
     for (const { sequence } of chosen) {
       numDrafted += sequence.draft.length;
       if (sequence.draft.length > 0) requestOf(sequence).cutDraft(sequence);
     }
-    if (numDrafted === 0) return;
-    this.#draftingMs = this.#draftingMs * draftingDecay + tookMs;
-    this.#numDrafted = this.#numDrafted * draftingDecay + numDrafted;
+    if (numDrafted === 0 || tookMs === undefined) return;
+    this.#draftingMs.push(tookMs / numDrafted);
+    if (this.#draftingMs.length > numDraftingTimes) this.#draftingMs.shift();
+  }
+
+  /** Milliseconds of drafting a token: the lower median, since a first draft, or one while the machine is busy, takes many times as long. */
+  get #perDraftedMs(): number {
+    const sorted = this.#draftingMs.toSorted((a, b) => a - b);
+    return sorted[(sorted.length - 1) >> 1] ?? 0;
   }
 
   #fit(sequence: Sequence, request: SpeculatedRequest): void {
@@ -194,10 +207,9 @@ export class Speculation implements Disposable {
       for (const candidate of candidates) candidate.length = 0;
       return;
     }
-    const draftingMs = this.#numDrafted === 0 ? 0 : this.#draftingMs / this.#numDrafted;
     setDraftLengths(candidates, {
       baseMs: this.#cost.of(decodeTokens + prefillTokens),
-      draftTokenMs: this.#cost.perToken + draftingMs,
+      draftTokenMs: this.#cost.perToken + this.#perDraftedMs,
       baseTokens: Math.max(decodeTokens, candidates.length),
     });
     this.#probe();

@@ -1,6 +1,7 @@
 import { copyFileSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
 import { readSafetensorsFolder } from "@octavo/artifacts/safetensors/safetensors-folder";
 import { fixtureCheckpoint, fixtureDrafting } from "@octavo/artifacts/testing/model-fixtures";
@@ -12,8 +13,10 @@ import { loadModel } from "../../model/load-model.js";
 import { resolveSpeculativeConfig, type SpeculativeConfig } from "../../speculation/speculative-config.js";
 import type { ModelUnderTest } from "../schedules/schedule-properties.js";
 
+const octavoMini = fileURLToPath(new URL("../../../../../models/octavo-mini", import.meta.url));
+
 /** Written by tools/oracle/make-drafting-fixtures.py. */
-export const draftingNames = ["eagle3", "glm4-moe", "deepseek-v3"] as const;
+export const draftingNames = ["eagle3", "glm4-moe", "deepseek-v3", "qwen3-next", "qwen3-5"] as const;
 export type DraftingName = (typeof draftingNames)[number];
 
 /** What the published algorithm drafts behind each of a model's greedy tokens. */
@@ -28,7 +31,19 @@ export function readDraftingCases(name: DraftingName): DraftingCase[] {
 }
 
 /** A model's folder and the drafting head that goes with it. */
-export class DraftingFolder implements Disposable {
+export interface DraftingPair {
+  readonly model: string;
+  readonly config: SpeculativeConfig;
+}
+
+/** The embedded model with the head that was trained for it. */
+export const embeddedPair: DraftingPair = {
+  model: octavoMini,
+  config: { method: "eagle3", model: join(octavoMini, "eagle3"), numSpeculativeTokens: 4 },
+};
+
+/** Made of fixtures. */
+export class DraftingFolder implements DraftingPair, Disposable {
   readonly model: string;
   readonly config: SpeculativeConfig;
   readonly #scratch = mkdtempSync(join(tmpdir(), "octavo-drafting-"));
@@ -62,20 +77,22 @@ export class DraftingFolder implements Disposable {
   }
 }
 
-const maxModelLen = 64;
-
 /** A model on the CPU with its drafting head, for suites that run their own engines. */
 export async function openHeadModel(name: DraftingName): Promise<ModelUnderTest> {
   using folder = new DraftingFolder(name);
+  return await openDraftingPair(folder, 64);
+}
+
+export async function openDraftingPair(folder: DraftingPair, maxModelLen: number): Promise<ModelUnderTest> {
   const backend = createCpuBackend({ numThreads: 2 });
   const checkpoint = await openCheckpoint(folder.model);
   const options = resolveLoadOptions({ maxModelLen });
   const opened = await openHead(resolveSpeculativeConfig(folder.config), checkpoint, options);
-  if (opened === undefined) throw new TypeError(`${name} has no head`);
+  if (opened === undefined) throw new TypeError(`${folder.model} has no head`);
   const maxTokens = 2 * maxModelLen;
   const model = await loadModel(backend, checkpoint, { maxTokens, plan: opened.planModel });
   const sizes = { maxNumBatchedTokens: maxTokens, maxNumSeqs: 128 };
-  const head = await loadHead(opened, 3, { backend, checkpoint, sizes, options });
+  const head = await loadHead(opened, 4, { backend, checkpoint, model, sizes, options });
   const { vocabSize, hiddenSize, eosTokenIds } = checkpoint.config;
   return {
     parts: {
@@ -89,6 +106,7 @@ export async function openHeadModel(name: DraftingName): Promise<ModelUnderTest>
         layers: [...kvLayersOf(opened.planModel(checkpoint.config).ops), ...opened.kvLayers],
         dtype: "f32",
       },
+      ...(model.stateWidths(0).length > 0 && { stateWidths: (drafts) => model.stateWidths(drafts) }),
       maxModelLen,
       createDrafter: head.options.createDrafter,
     },
