@@ -19,7 +19,7 @@ export interface EvalCase {
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
-/** A message as `/v1/chat/completions` takes it; a type and no interface, so that `llm.chat` takes it too. */
+/** A message as `/v1/chat/completions` and `llm.chat` take it. */
 export type CaseMessage = {
   readonly role: "system" | "developer" | "user" | "assistant" | "tool";
   readonly content: string | null;
