@@ -27,6 +27,7 @@ const allowed = {
   cli: [
     "protocol",
     "statistics",
+    "report",
     "text",
     "kernels",
     "kernels-webgpu",

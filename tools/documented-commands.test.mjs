@@ -4,25 +4,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
 import { LLM } from "../packages/cli/dist/engine.js";
-import { createProgram } from "../packages/cli/dist/program.js";
 import { blocksOf, commandsOf, oneLine, shellWords, statementsOf } from "./lib/documented-commands.mjs";
 import { notRun, pages, statuses } from "./lib/documented-pages.mjs";
+import { parseCommand } from "./lib/parse-command.mjs";
 import { filesBelow, root } from "./lib/steps.mjs";
 
 const documents = ["README.md", "CHANGELOG.md", ...filesBelow("docs", (path) => path.endsWith(".md"))];
-
-/** Parses a command line and runs nothing; throws what is wrong with it. */
-async function parse(words) {
-  const program = await createProgram(words);
-  const quiet = { writeOut: () => undefined, writeErr: () => undefined, outputError: () => undefined };
-  const prepare = (command) => {
-    command.exitOverride().configureOutput(quiet);
-    if (command.commands.length === 0) command.action(() => undefined);
-    for (const each of command.commands) prepare(each);
-  };
-  prepare(program);
-  await program.parseAsync(words, { from: "user" });
-}
 
 test("words are those that a shell makes", () => {
   const line = `npx octavo run "a 'b' c" --set='{"x": 1}' MODEL # why\n`;
@@ -43,7 +30,7 @@ for (const document of documents) {
   numCommands += commands.length;
   test(`${document} prints commands that there are`, async () => {
     for (const words of commands)
-      await parse(words).catch((error) => {
+      await parseCommand(words).catch((error) => {
         // files of the reader's
         if (/there is no file|there is no such file/.test(error.message)) return;
         throw new Error(`octavo ${words.join(" ")}\n${error.message}`, { cause: error });
@@ -70,13 +57,13 @@ test("what stands beside other engines' commands can be typed", async () => {
       const words = isServe ? ["serve", first, ...rest] : rest;
       // a flag that is named without its value, a command without its arguments
       const isName = rest.length === (isServe ? 0 : 1);
-      await parse(words).catch((error) => {
+      await parseCommand(words).catch((error) => {
         if (!isName || !/argument missing|missing required argument/.test(error.message)) throw error;
       });
       counts[isServe ? "flags" : "commands"] += 1;
     } else if (/^OCTAVO_\w+[a-zA-Z]$/.test(first)) {
       const flag = `--${first.slice("OCTAVO_".length).toLowerCase().replaceAll("_", "-")}`;
-      await assert.rejects(parse(["serve", flag]), /argument missing/, first);
+      await assert.rejects(parseCommand(["serve", flag]), /argument missing/, first);
       counts.variables += 1;
     } else if (/^(?:GET )?\/(?:v1|metrics)/.test(code)) {
       assert.ok(http.includes(code.replace("GET ", "")), code);
@@ -96,7 +83,7 @@ test("what stands beside other engines' commands can be typed", async () => {
 
 test("a command that is not there is found", async () => {
   for (const words of [["serv"], ["serve", "--prot", "1"], ["plan"], ["serve", "--port", "x"]])
-    await assert.rejects(parse(words), words.join(" "));
+    await assert.rejects(parseCommand(words), words.join(" "));
 });
 
 test("a command ends where its quotes and backslashes do", () => {
@@ -105,7 +92,7 @@ test("a command ends where its quotes and backslashes do", () => {
   assert.equal(blocksOf("```\nanswer ::= yes\n```\n```\noctavo list\n```\n").length, 1);
 });
 
-test("what is not run is printed somewhere, has a reason, and is not most of it", () => {
+test("what is not run is printed somewhere, has a reason, and is less than a quarter of it", () => {
   const printed = pages(filesBelow("docs", (path) => path.endsWith(".md")));
   const statements = printed.flatMap((page) =>
     blocksOf(readFileSync(join(root, page), "utf8")).flatMap(({ code }) => statementsOf(code).map(oneLine)),
@@ -119,5 +106,5 @@ test("what is not run is printed somewhere, has a reason, and is not most of it"
   const left = statements.filter((statement) =>
     notRun.some(([beginning]) => statement.startsWith(beginning)),
   );
-  assert.ok(left.length < statements.length / 2, `${left.length} of ${statements.length}`);
+  assert.ok(left.length < statements.length / 4, `${left.length} of ${statements.length}`);
 });

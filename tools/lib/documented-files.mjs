@@ -2,25 +2,56 @@
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { encodeSafetensors } from "../../packages/artifacts/dist/testing/write-safetensors.js";
+import { DraftingFolder } from "../../packages/engine/dist/testing/oracles/head-model.js";
 import { hubModels } from "./documented-pages.mjs";
 import { root } from "./steps.mjs";
 
 const mini = join(root, "models/octavo-mini");
 const isOfModel = (name) =>
-  /\.(json|jinja|safetensors)$/.test(name) && !/^(package|tsconfig|figures)/.test(name);
+  /^\d+_|\.(json|jinja|safetensors)$/.test(name) && !/^(package|tsconfig|figures)/.test(name);
 const lines = (rows) => rows.map((row) => `${JSON.stringify(row)}\n`).join("");
 
-/** A hub's cache in which octavo-mini stands for each of the models. */
+/** A hub's cache in which small models stand for those that pages name. */
 export function writeHubCache(folder) {
-  for (const id of hubModels) {
-    const repository = join(folder, "hub", `models--${id.replace("/", "--")}`);
-    const snapshot = join(repository, "snapshots", "0123456789abcdef0123456789abcdef01234567");
-    mkdirSync(join(repository, "refs"), { recursive: true });
-    mkdirSync(snapshot, { recursive: true });
-    writeFileSync(join(repository, "refs", "main"), "0123456789abcdef0123456789abcdef01234567");
-    for (const name of readdirSync(mini).filter(isOfModel))
-      symlinkSync(join(mini, name), join(snapshot, name));
+  for (const [id, model] of Object.entries(hubModels)) {
+    const from = join(root, model);
+    const snapshot = hubSnapshot(folder, id);
+    for (const name of readdirSync(from).filter(isOfModel))
+      symlinkSync(join(from, name), join(snapshot, name));
   }
+  writeAdapter(hubSnapshot(folder, "org/support-lora"));
+  const glm = new DraftingFolder("glm4-moe");
+  copyFolder(glm.model, hubSnapshot(folder, "zai-org/GLM-4.5-Air"));
+  glm[Symbol.dispose]();
+}
+
+function hubSnapshot(folder, id) {
+  const repository = join(folder, "hub", `models--${id.replace("/", "--")}`);
+  const commit = "0123456789abcdef0123456789abcdef01234567";
+  const snapshot = join(repository, "snapshots", commit);
+  mkdirSync(join(repository, "refs"), { recursive: true });
+  mkdirSync(snapshot, { recursive: true });
+  writeFileSync(join(repository, "refs", "main"), commit);
+  return snapshot;
+}
+
+/** A LoRA adapter of octavo-mini that changes its queries a little. */
+function writeAdapter(folder) {
+  mkdirSync(folder, { recursive: true });
+  const config = { peft_type: "LORA", r: 2, lora_alpha: 2, target_modules: ["q_proj"], bias: "none" };
+  writeFileSync(join(folder, "adapter_config.json"), JSON.stringify(config));
+  const matrix = (name, shape) => ({
+    name,
+    type: "f32",
+    shape,
+    data: Float32Array.from({ length: shape[0] * shape[1] }, (_, index) => 0.001 * (index % 7)),
+  });
+  const tensors = Array.from({ length: 6 }, (_, layer) => {
+    const name = `base_model.model.model.layers.${layer}.self_attn.q_proj`;
+    return [matrix(`${name}.lora_A.weight`, [2, 256]), matrix(`${name}.lora_B.weight`, [256, 2])];
+  });
+  writeFileSync(join(folder, "adapter_model.safetensors"), encodeSafetensors(tensors.flat()));
 }
 
 /** What pages say that the reader has. */
@@ -48,6 +79,21 @@ export function writeReadersFiles(folder) {
     text: `In the year ${1900 + index}, ${index * 7} ships came to town.`,
   }));
   write("texts.jsonl", lines(texts));
+  const answers = Array.from({ length: 400 }, (_, index) => ({
+    id: `answer-${index}`,
+    input: "Where is my money?",
+    context: "Refunds take five days.",
+    output: `${["Yes please", "You get a refund now", "please call", "no, go"][index % 4]}, ticket ${index}`,
+    cluster: `customer-${index}`,
+  }));
+  const label = ({ id, output }) => ({ id, label: output.includes("please") ? "pass" : "fail" });
+  write("answers.jsonl", lines(answers));
+  write("labelled.jsonl", lines(answers.slice(0, 60).map((row) => ({ ...row, ...label(row) }))));
+  write("no-refunds.yaml.labels.jsonl", lines(answers.slice(0, 120).map(label)));
+  write(
+    "AzureLLMInferenceTrace_conv.csv",
+    `TIMESTAMP,ContextTokens,GeneratedTokens\n${Array.from({ length: 60 }, (_, second) => `2023-11-16 18:15:${String(second).padStart(2, "0")}.0000000,374,44\n`).join("")}`,
+  );
   write("table.csv", 'Question;Right answer\nSay yes.;yes\n"Who; are you?";Octavo\n');
   write("book.txt", "The rain fell on the town, and nobody was in the street. ".repeat(4000));
   write("verdicts.jsonl", lines([{ trace_id: "0af7651916cd43dd8448eb211c80319c", passed: true }]));
@@ -67,8 +113,11 @@ export function writeReadersFiles(folder) {
     "prompts/answer.schema.json",
     '{"type": "object", "description": "an answer", "properties": {"answer": {"type": "string", "description": "the answer"}}}\n',
   );
-  symlinkSync(join(root, "models"), join(folder, "models"));
-  symlinkSync(join(root, "deploy"), join(folder, "deploy"));
+  for (const name of ["deploy", "examples"]) symlinkSync(join(root, name), join(folder, name));
+  mkdirSync(join(folder, "models"));
+  for (const name of ["octavo-mini", "support-q4"]) symlinkSync(mini, join(folder, "models", name));
+  for (const name of ["sql", "sql-v2"]) writeAdapter(join(folder, "adapters", name));
+  symlinkSync(join(root, "packages/artifacts/fixtures/drafting/eagle3"), join(folder, "eagle3-llama3.1-8b"));
   for (const name of ["model", "my-model", "qwen-awq", "model-int4"]) symlinkSync(mini, join(folder, name));
   write("config.json", readFileSync(join(mini, "config.json"), "utf8"));
   const quiet = { cwd: folder, stdio: "ignore" };

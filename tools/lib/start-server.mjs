@@ -32,6 +32,7 @@ export function startServer(
       ready = true;
       resolve({
         url,
+        pid: child.pid,
         output: () => output,
         /** Asks it to end as an operator would; resolves to how it ended. */
         async stop(signal = "SIGTERM") {

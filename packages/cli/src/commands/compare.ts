@@ -5,6 +5,7 @@ import { defineCommand } from "../command.js";
 import { interruptible } from "../interruptible.js";
 import { checkOutputs, writeTextOf } from "../output/files.js";
 import { createLoadingLine } from "../output/loading-line.js";
+import { isCapable } from "../output/style.js";
 
 /** `octavo compare BASELINE VARIANT`: what an artifact changes, token by token. Exit code 2 says drift. */
 export default defineCommand({
@@ -63,7 +64,7 @@ export default defineCommand({
 
 /** One line, redrawn on a terminal; elsewhere nothing. */
 function showProgress({ doneTokens, totalTokens }: CompareProgress): void {
-  if (!process.stderr.isTTY) return;
+  if (!isCapable(process.stderr)) return;
   process.stderr.write(
     `\r\u001b[2Kcomparing ${doneTokens} of ${totalTokens} tokens${doneTokens === totalTokens ? "\n" : ""}`,
   );

@@ -18,7 +18,7 @@ import { announceChanges, webhookRows } from "../errors/feed-webhook.js";
 import { embeddingRows, embedOf, withJudgedCauses } from "../errors/feed-models.js";
 import { fileRows, fixOf, readPatchable } from "../errors/patched-files.js";
 import { readFindings } from "../errors/read-findings.js";
-import { printable, textTable } from "../output/text-table.js";
+import { printable, textTable } from "@octavo/report/text-table";
 
 /** `octavo errors list`: findings of recorded calls as clusters, each with the change to try first. */
 export const errorsListCommand = defineCommand({

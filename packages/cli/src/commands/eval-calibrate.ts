@@ -14,7 +14,7 @@ import { option } from "@octavo/protocol/options";
 import { defineCommand } from "../command.js";
 import { datasetOptions, datasetRows, evaluatorOf, judgeRows, keyOf } from "../eval/eval-rows.js";
 import { interruptible } from "../interruptible.js";
-import { printable } from "../output/text-table.js";
+import { printable } from "@octavo/report/text-table";
 
 /** `octavo eval calibrate`: how far a judge can be trusted, by cases that people labelled. */
 export default defineCommand({

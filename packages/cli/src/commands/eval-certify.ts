@@ -13,7 +13,7 @@ import { configFromFlags } from "../eval/config-from-flags.js";
 import { targetRows } from "../eval/eval-rows.js";
 import { interruptible } from "../interruptible.js";
 import { writeTextOf } from "../output/files.js";
-import { printable, textTable, type TextColumn } from "../output/text-table.js";
+import { printable, textTable, type TextColumn } from "@octavo/report/text-table";
 
 const shownDivergences = 10;
 

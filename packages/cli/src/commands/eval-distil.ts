@@ -6,7 +6,7 @@ import { defineCommand } from "../command.js";
 import { datasetOptions, datasetRows, evaluatorOf, judgeRows, keyOf } from "../eval/eval-rows.js";
 import { interruptible } from "../interruptible.js";
 import { writeTextOf } from "../output/files.js";
-import { printable } from "../output/text-table.js";
+import { printable } from "@octavo/report/text-table";
 
 const everySecondsMs = 2000;
 

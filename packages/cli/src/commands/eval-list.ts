@@ -2,7 +2,7 @@ import { checkTable, datasetFormats, evaluatorTable, exitCodes } from "@octavo/e
 import { OctavoError } from "@octavo/protocol/errors";
 import { option, valueType } from "@octavo/protocol/options";
 import { defineCommand } from "../command.js";
-import { textTable } from "../output/text-table.js";
+import { textTable } from "@octavo/report/text-table";
 
 const subjects = valueType.choice(["evaluators", "checks", "datasets", "exit-codes"]);
 type Subject = ReturnType<typeof subjects.parse>;

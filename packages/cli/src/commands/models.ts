@@ -7,7 +7,7 @@ import { formatBinaryBytes, option } from "@octavo/protocol/options";
 import { defineCommand } from "../command.js";
 import { interruptible } from "../interruptible.js";
 import { createLoadingLine } from "../output/loading-line.js";
-import { printable, textTable } from "../output/text-table.js";
+import { printable, textTable } from "@octavo/report/text-table";
 import { fitOf, fitText, type ModelFit } from "../models/model-fit.js";
 
 const json = option.toggle("--json", "print JSON instead of a table");

@@ -14,7 +14,7 @@ import { defineCommand } from "../command.js";
 import { interruptible } from "../interruptible.js";
 import { readTextOf, writeTextOf } from "../output/files.js";
 import { createOptimizeLine } from "../output/optimize-line.js";
-import { printable } from "../output/text-table.js";
+import { printable } from "@octavo/report/text-table";
 
 /** `octavo optimize --config optimize.yaml`: better texts for the model that serves, as a diff. Exit code 2 says no better. */
 export default defineCommand({

@@ -11,7 +11,7 @@ import { OctavoError } from "@octavo/protocol/errors";
 import { given, inGroup, option, type ResolvedOptions } from "@octavo/protocol/options";
 import { defineCommand } from "../command.js";
 import { duration, past } from "../options/times.js";
-import { printable, type TextColumn, textTable } from "../output/text-table.js";
+import { printable, type TextColumn, textTable } from "@octavo/report/text-table";
 
 const storeRows = {
   store: option.text("--store <folder>", "where the spans are", {

@@ -1,4 +1,4 @@
-import { type TextColumn, textTable } from "../output/text-table.js";
+import { type TextColumn, textTable } from "@octavo/report/text-table";
 import type { CostPart, CostReport, GroupCost } from "./cost-report.js";
 
 const partNames: Readonly<Record<CostPart["part"], string>> = {

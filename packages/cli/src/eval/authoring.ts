@@ -27,7 +27,7 @@ import {
 import { definedFields } from "@octavo/protocol";
 import { inGroup, option, type ResolvedOptions } from "@octavo/protocol/options";
 import { writeTextOf } from "../output/files.js";
-import { printable } from "../output/text-table.js";
+import { printable } from "@octavo/report/text-table";
 import { datasetOptions, datasetRows, judgeRows, keyOf } from "./eval-rows.js";
 
 /** What `octavo eval author` and `octavo eval improve` share. */

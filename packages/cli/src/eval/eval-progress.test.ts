@@ -2,6 +2,9 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { createEvalProgress } from "./eval-progress.js";
 
+// the lines that are redrawn; CI may have a dumb terminal
+process.env["TERM"] = "xterm";
+
 const escape = "\u001b";
 const upwards = new RegExp(`${escape}\\[\\d+A`, "u");
 const moves = new RegExp(`${escape}\\[\\d*[A-Z]|\\r`, "gu");

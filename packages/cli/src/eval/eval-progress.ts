@@ -1,6 +1,7 @@
 import type { ProgressStream } from "@octavo/engine";
 import type { CheckName, EvaluationProgress, Verdict } from "@octavo/evals";
 import { progressBar, timeLeft } from "../output/progress-text.js";
+import { isCapable } from "../output/style.js";
 
 const barWidth = 28;
 const redrawMs = 100;
@@ -54,7 +55,7 @@ export function createEvalProgress(stream: ProgressStream): {
     update(progress) {
       const isNews = progress.phase === "check" && noteCheck(checks, progress);
       if (progress.phase === "cases") cases = progress;
-      if (stream.isTTY === true) {
+      if (isCapable(stream)) {
         const isWhole = progress.phase === "cases" && progress.done === progress.total;
         if (isNews || isWhole || performance.now() - drawnMs > redrawMs) draw();
         return;
@@ -75,7 +76,7 @@ export function createEvalProgress(stream: ProgressStream): {
       drawnLines = 0;
     },
     end() {
-      if (stream.isTTY === true && (cases !== undefined || checks.length > 0)) {
+      if (isCapable(stream) && (cases !== undefined || checks.length > 0)) {
         draw();
         stream.write("\n");
       }

@@ -1,5 +1,5 @@
 import type { EvalReport, Verdict } from "@octavo/evals";
-import { printable, textTable } from "../output/text-table.js";
+import { printable, textTable } from "@octavo/report/text-table";
 
 const signs: Readonly<Record<Verdict, string>> = { pass: "pass", fail: "FAIL", inconclusive: "open" };
 

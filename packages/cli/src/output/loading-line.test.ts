@@ -2,6 +2,9 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { createLoadingLine } from "./loading-line.js";
 
+// the lines that are redrawn; CI may have a dumb terminal
+process.env["TERM"] = "xterm";
+
 test("a warning has a line of its own", () => {
   for (const isTTY of [false, true]) {
     let text = "";

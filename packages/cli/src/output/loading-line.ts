@@ -1,5 +1,6 @@
 import { createProgressBar, type LoadProgress, type ProgressStream } from "@octavo/engine";
 import { createTerminalLine, type TerminalLine } from "./progress-line.js";
+import { isCapable } from "./style.js";
 
 /** Shows a download with the engine's bar, and packing as one line that is redrawn on a terminal, plain elsewhere. */
 export function createLoadingLine(
@@ -20,7 +21,7 @@ export function createLoadingLine(
       phase = state.phase;
       const share = totalBytes === 0 ? 1 : doneBytes / totalBytes;
       const amount = state.unit === undefined ? mebibytes : String;
-      if (stream.isTTY === true)
+      if (isCapable(stream))
         line.update({ share, isNews, text: `${phase} ${amount(doneBytes)} of ${amount(totalBytes)}` });
       else if (isNews) stream.write(`${phase} (${amount(totalBytes)})\n`);
     },

@@ -6,6 +6,9 @@ import { createOptimizeLine } from "./optimize-line.js";
 import { createTerminalLine } from "./progress-line.js";
 import { createQuantizeLine } from "./quantize-line.js";
 
+// the lines that are redrawn; CI may have a dumb terminal
+process.env["TERM"] = "xterm";
+
 /** What a terminal of so many columns, or a pipe, is written. */
 function written(columns: number | undefined, draw: (stream: Stream) => void): string {
   let text = "";

@@ -1,5 +1,6 @@
 import type { ProgressStream } from "@octavo/engine";
 import { progressBar } from "./progress-text.js";
+import { isCapable } from "./style.js";
 
 const barWidth = 24;
 const redrawMs = 80;
@@ -22,7 +23,7 @@ export interface TerminalLine {
 }
 
 /**
- * How far something is: on a terminal one line with a bar, redrawn, no wider than the terminal; elsewhere a plain line at every tenth of
+ * How far something is: on a capable terminal one line with a bar, redrawn, no wider than the terminal; elsewhere a plain line at every tenth of
  * the way and for news.
  */
 export function createTerminalLine(stream: ProgressStream): TerminalLine {
@@ -31,7 +32,7 @@ export function createTerminalLine(stream: ProgressStream): TerminalLine {
   let nextPlain = 0;
   return {
     update({ share, text, isNews = false }) {
-      if (stream.isTTY === true) {
+      if (isCapable(stream)) {
         const now = performance.now();
         if (isDrawn && !isNews && share < 1 && now - drawnMs < redrawMs) return;
         isDrawn = true;

@@ -2,9 +2,14 @@ import { styleText } from "node:util";
 
 type Style = Parameters<typeof styleText>[0];
 
-/** Colours for people: on a terminal, unless NO_COLOR is set. */
+/** Whether escape sequences do something there; Emacs' shell and many logs of builds are terminals that call themselves dumb. */
+export function isCapable(stream: { readonly isTTY?: boolean | undefined }): boolean {
+  return stream.isTTY === true && process.env["TERM"] !== "dumb";
+}
+
+/** Colours for people: on a terminal that has them, unless NO_COLOR is set. */
 export function styleFor(stream: { readonly isTTY?: boolean }) {
-  const isStyled = stream.isTTY === true && !process.env["NO_COLOR"];
+  const isStyled = isCapable(stream) && !process.env["NO_COLOR"];
   const styled =
     (format: Style) =>
     (text: string): string =>

@@ -19,8 +19,8 @@ export interface EvalCase {
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
-/** A message as `/v1/chat/completions` takes it. */
-export interface CaseMessage {
+/** A message as `/v1/chat/completions` and `llm.chat` take it. */
+export type CaseMessage = {
   readonly role: "system" | "developer" | "user" | "assistant" | "tool";
   readonly content: string | null;
   readonly name?: string;
@@ -30,7 +30,7 @@ export interface CaseMessage {
     readonly type: "function";
     readonly function: { readonly name: string; readonly arguments: string };
   }[];
-}
+};
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 

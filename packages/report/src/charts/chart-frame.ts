@@ -9,6 +9,8 @@ export interface ChartFrame {
   readonly label?: string;
   /** SVG. */
   readonly content: string;
+  /** The same for screens of a telephone, where there is such a drawing; the other is not shown there. */
+  readonly narrow?: Pick<ChartFrame, "width" | "height" | "content">;
   readonly caption?: string | undefined;
   /** HTML below the picture, such as the keys of its lines. */
   readonly below?: string;
@@ -22,14 +24,21 @@ export function chartFrame({
   role,
   label,
   content,
+  narrow,
   caption,
   below = "",
 }: ChartFrame): string {
   const aria = escapeHtml(label === undefined ? title : `${title}: ${label}`);
   const note = caption === undefined ? "" : `<p class="note">${escapeHtml(caption)}</p>`;
+  const svg = (drawing: Pick<ChartFrame, "width" | "height" | "content">, className: string): string =>
+    `<svg${className} viewBox="0 0 ${drawing.width} ${Math.ceil(drawing.height)}" width="${drawing.width}" role="${role}" aria-label="${aria}">${drawing.content}</svg>`;
+  const drawn =
+    narrow === undefined
+      ? svg({ width, height, content }, "")
+      : svg({ width, height, content }, ' class="wide"') + svg(narrow, ' class="narrow"');
   return (
     `<figure><figcaption>${escapeHtml(title)}</figcaption><div class="scroll" tabindex="0" role="region" aria-label="${escapeHtml(title)}">` +
-    `<svg viewBox="0 0 ${width} ${Math.ceil(height)}" width="${width}" role="${role}" aria-label="${aria}">${content}</svg></div>${below}${note}</figure>`
+    `${drawn}</div>${below}${note}</figure>`
   );
 }
 

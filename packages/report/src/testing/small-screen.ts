@@ -14,7 +14,7 @@ export const chromiumPath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "
 export const noChromium: string | false =
   chromiumPath === undefined ? "no Chromium on this machine (apt-get install chromium)" : false;
 
-/** What leaves a screen sideways, text that is cut or leaves its drawing, and short words broken over lines; all details are open. */
+/** What leaves a screen sideways, charts for small screens that scroll, text that is cut or leaves its drawing, and short words broken over lines; all details are open. */
 const problems = `(() => {
   for (const details of document.querySelectorAll("details")) details.open = true;
   const found = [];
@@ -31,6 +31,8 @@ const problems = `(() => {
     // a line that opens to the whole text may be cut
     if (isCut && element.closest(".skip, summary") === null) found.push("cut (" + textOverflow + "): " + element.textContent.trim().slice(0, 40));
   }
+  for (const box of document.querySelectorAll(".scroll:has(svg.narrow)"))
+    if (box.scrollWidth > box.clientWidth) found.push("scrolls sideways: " + box.getAttribute("aria-label"));
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
     if (node.parentElement.closest("script, style, svg, .skip") !== null) continue;

@@ -101,6 +101,14 @@ test("8 bits are near-lossless; 4 bits diverge far more; both pages stand alone"
   assert.ok(four.variant.weightBytes < eight.variant.weightBytes);
   assert.ok(four.worst.length > 0 && four.worst[0]!.kl >= four.worst.at(-1)!.kl);
   assert.match(renderTable(four), /tool argument/);
+  const narrow = renderTable(four, 70).split("\n");
+  const begin = narrow.findIndex((line) => line.startsWith("role"));
+  const table = narrow.slice(begin, narrow.indexOf("", begin));
+  assert.ok(table.length > four.summary.byRole.length);
+  assert.ok(
+    table.every((line) => line.length <= 70),
+    table.join("\n"),
+  );
   for (const comparison of [eight, four]) {
     const html = renderHtml(comparison);
     assert.doesNotMatch(

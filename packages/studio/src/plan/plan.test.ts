@@ -180,14 +180,13 @@ test("the artifact's own bytes stand first where its files are at hand", () => {
 });
 
 test("the table shows every format, every machine, and what was assumed", () => {
-  const text = renderPlan(
-    makePlan("org/llama", described(llama31Config), {
-      ...options,
-      hardware: ["h100", "rtx4090"].map((id) => ({ id, hardware: hardwareTable[id]! })),
-      dollarsPerHour: 2.5,
-      apiPrice: { dollarsPerMillionInput: 0.05, dollarsPerMillionOutput: 0.08 },
-    }),
-  );
+  const plan = makePlan("org/llama", described(llama31Config), {
+    ...options,
+    hardware: ["h100", "rtx4090"].map((id) => ({ id, hardware: hardwareTable[id]! })),
+    dollarsPerHour: 2.5,
+    apiPrice: { dollarsPerMillionInput: 0.05, dollarsPerMillionOutput: 0.08 },
+  });
+  const text = renderPlan(plan);
   for (const { name } of weightFormats) assert.ok(text.includes(name), name);
   for (const part of [
     "8.030 B",
@@ -204,6 +203,14 @@ test("the table shows every format, every machine, and what was assumed", () => 
     assert.ok(text.includes(part), part);
   }
   assert.ok(text.split("\n").every((line) => line.length <= 130));
+  const narrow = renderPlan(plan, 80).split("\n");
+  const begin = narrow.findIndex((line) => line.startsWith("weights"));
+  const table = narrow.slice(begin, narrow.indexOf("", begin));
+  assert.ok(table.length > weightFormats.length, "a line a format at least");
+  assert.ok(
+    table.every((line) => line.length <= 80),
+    table.join("\n"),
+  );
 });
 
 test("every row of the hardware table is plausible and names its source", () => {

@@ -1,17 +1,20 @@
+import { figureTable } from "@octavo/report/text-table";
 import type { ModelComparison } from "../compare.js";
 import { activationRows, figure, fixed, gibibytes, intervalText, percent } from "./format.js";
 import type { Cell } from "./summary.js";
 import type { ComparisonVerdict } from "./verdict.js";
 
-/** A comparison as text: the verdict and its reasons, then the figures with their 95 % intervals below them. */
-export function renderTable(comparison: ModelComparison): string {
+/**
+ * A comparison as text: the verdict and its reasons, then the figures with their 95 % intervals below them. Tables wrap to `width`, that of
+ * the terminal where there is one.
+ */
+export function renderTable(comparison: ModelComparison, width?: number): string {
   const { baseline, variant, data, method, verdict, summary } = comparison;
   const lines = [
     `${verdict.verdict.toUpperCase()}: ${variant.model} against ${baseline.model}`,
     ...verdict.reasons.map((reason) => `- ${reason}`),
     "",
-    ...align([
-      ["", "baseline", "variant"],
+    ...tableLines(["", "baseline", "variant"], width, [
       ["model", baseline.model, variant.model],
       ["weights in memory", gibibytes(baseline.weightBytes), gibibytes(variant.weightBytes)],
       ["KV cache", baseline.kvCacheDtype, variant.kvCacheDtype],
@@ -26,19 +29,21 @@ export function renderTable(comparison: ModelComparison): string {
     `${data.path}: ${data.conversations} conversations, ${data.answers} answers, ${data.tokens} tokens scored`,
     `${method.direction} per token; 95 % intervals from ${method.resamples} resamples of conversations, seed ${method.seed}`,
     "",
-    ...cells("role", [summary.overall, ...summary.byRole]),
+    ...cells("role", [summary.overall, ...summary.byRole], width),
     "",
-    ...cells("place in answer", summary.byPosition),
+    ...cells("place in answer", summary.byPosition, width),
     "",
-    ...evidence(verdict),
+    ...evidence(verdict, width),
   ];
   return `${lines.join("\n")}\n`;
 }
 
-function cells(title: string, rows: readonly Cell[]): string[] {
-  return align([
-    [title, "tokens", "KL mean", "KL p99", "KL max", "top-1 flips", "perplexity ratio"],
-    ...rows.flatMap((cell) => [
+function cells(title: string, rows: readonly Cell[], width: number | undefined): string[] {
+  const heads = [title, "tokens", "KL mean", "KL p99", "KL max", "top-1 flips", "perplexity ratio"];
+  return tableLines(
+    heads,
+    width,
+    rows.flatMap((cell) => [
       [
         cell.name,
         String(cell.tokens),
@@ -58,26 +63,27 @@ function cells(title: string, rows: readonly Cell[]): string[] {
         intervalText(cell.perplexityRatio, fixed),
       ],
     ]),
-  ]);
+  );
 }
 
-function evidence(verdict: ComparisonVerdict): string[] {
+function evidence(verdict: ComparisonVerdict, width: number | undefined): string[] {
   const limit = figure(verdict.noticeableNats);
   return [
     `Nats per answer (${verdict.tokensPerAnswer.toFixed(1)} tokens); up to ${limit} no observer of one answer knows its model 3 times in 4`,
-    ...align([
+    ...tableLines(
       ["", "mean", "95 % interval", "at most"],
-      ...verdict.distances.map(({ name, natsPerAnswer, atMost }) => [
+      width,
+      verdict.distances.map(({ name, natsPerAnswer, atMost }) => [
         name,
         figure(natsPerAnswer.value),
         intervalText(natsPerAnswer, figure),
         atMost === undefined ? "-" : figure(atMost),
       ]),
-    ]),
+    ),
     "",
     ...(verdict.exactness.length === 0
       ? []
-      : align([
+      : tableLines(
           [
             "written exactly by greedy decoding",
             "baseline",
@@ -87,7 +93,8 @@ function evidence(verdict: ComparisonVerdict): string[] {
             "gained in",
             "p (Holm)",
           ],
-          ...verdict.exactness.map((row) => [
+          width,
+          verdict.exactness.map((row) => [
             row.name,
             String(row.baselineExact),
             String(row.variantExact),
@@ -96,23 +103,16 @@ function evidence(verdict: ComparisonVerdict): string[] {
             String(row.conversationsGained),
             row.adjustedP.toPrecision(2),
           ]),
-        ])),
+        )),
   ];
 }
 
-function align(rows: readonly (readonly string[])[]): string[] {
-  const columns = Math.max(...rows.map((row) => row.length));
-  const widths = Array.from({ length: columns }, (_, column) =>
-    Math.max(...rows.map((row) => (row[column] ?? "").length)),
-  );
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) =>
-          column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0),
-        )
-        .join("  ")
-        .trimEnd(),
-    )
+function tableLines(
+  heads: readonly string[],
+  width: number | undefined,
+  rows: readonly (readonly string[])[],
+): string[] {
+  return figureTable(heads, rows, width)
+    .split("\n")
     .filter((line) => line !== "");
 }

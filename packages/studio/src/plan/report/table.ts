@@ -1,8 +1,9 @@
+import { figureTable, terminalWidth } from "@octavo/report/text-table";
 import type { Crossing } from "../cost.js";
 import type { FormatPlan, MachinePlan, Plan } from "../plan.js";
 
-/** A plan as text: the model, one table per machine, what was assumed. */
-export function renderPlan(plan: Plan): string {
+/** A plan as text: the model, one table per machine, what was assumed. Tables wrap to `width`, that of the terminal where there is one. */
+export function renderPlan(plan: Plan, width?: number): string {
   const { shape, kvBytesPerToken: kv } = plan;
   const experts = shape.experts;
   const attention = shape.isLatent
@@ -18,17 +19,19 @@ export function renderPlan(plan: Plan): string {
     `layers      ${shape.numLayers}${plan.windowedLayers > 0 ? `, ${plan.windowedLayers} with a sliding window` : ""}; ${attention}`,
     `KV cache    ${bytes(kv.bf16)} a token in bf16, ${bytes(kv.fp8)} in fp8, ${bytes(kv.int8)} in int8`,
     `            ${bytes(plan.kvBytesPerSequence.bf16)} / ${bytes(plan.kvBytesPerSequence.fp8)} / ${bytes(plan.kvBytesPerSequence.int8)} for a sequence of ${plan.options.context} tokens`,
-    ...plan.machines.flatMap((machine) => ["", ...renderMachine(machine)]),
+    ...plan.machines.flatMap((machine) => ["", ...renderMachine(machine, width)]),
     "",
     "Assumed",
     ...plan.assumptions.flatMap((line) =>
-      wrap(line, 110).map((part, i) => (i === 0 ? `- ${part}` : `  ${part}`)),
+      wrap(line, Math.min(110, (width ?? terminalWidth()) - 2)).map((part, i) =>
+        i === 0 ? `- ${part}` : `  ${part}`,
+      ),
     ),
   ];
   return `${lines.join("\n")}\n`;
 }
 
-function renderMachine(machine: MachinePlan): string[] {
+function renderMachine(machine: MachinePlan, width: number | undefined): string[] {
   const { hardware, devices, dollarsPerHour, formats } = machine;
   const operations = Object.entries(hardware.flops).map(([type, flops]) => `${rate(flops / 1e12)} ${type}`);
   const hasCost = formats.some(({ speed }) => speed?.cost !== undefined);
@@ -36,7 +39,7 @@ function renderMachine(machine: MachinePlan): string[] {
     "weights",
     "size",
     "bits",
-    "sequences bf16/fp8/int8 KV",
+    "sequences bf16 / fp8 / int8 KV",
     "one stream",
     "N streams",
     "N",
@@ -51,13 +54,9 @@ function renderMachine(machine: MachinePlan): string[] {
   return [
     `${devices > 1 ? `${devices} x ` : ""}${hardware.name}: ${rate(hardware.bandwidth / 1e9)} GB/s, ${operations.join(", ")} TFLOP/s` +
       (dollarsPerHour === undefined ? "" : `, $${dollarsPerHour} an hour`),
-    `(${hardware.source})`,
+    `(${hardware.source}); speeds in tokens/s`,
     "",
-    ...align([
-      header,
-      ["", "", "", "", "tokens/s", "tokens/s", "", "tokens/s", ...(hasCost ? ["", ""] : [])],
-      ...rows,
-    ]),
+    ...figureTable(header, rows, width).trimEnd().split("\n"),
     ...(crossings.length === 0 ? [] : ["", "Against the API", ...crossings]),
   ];
 }
@@ -98,20 +97,6 @@ function renderCrossing({ requestsPerMonth, tokensPerMonth, utilization }: Cross
   return utilization <= 1
     ? `cheaper from ${count(requestsPerMonth)} requests (${count(tokensPerMonth)} tokens) a month, ${share} of what the machine can do`
     : `never cheaper: even fully busy it costs ${utilization.toFixed(1)} times the API's price`;
-}
-
-function align(rows: readonly (readonly string[])[]): string[] {
-  const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map((row) => (row[column] ?? "").length)),
-  );
-  return rows.map((row) =>
-    row
-      .map((cell, column) =>
-        column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0),
-      )
-      .join("  ")
-      .trimEnd(),
-  );
 }
 
 function wrap(text: string, width: number): string[] {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type TextColumn, textTable } from "./text-table.js";
+import { figureTable, type TextColumn, textTable } from "./text-table.js";
 
 interface Row {
   readonly name: string;
@@ -26,6 +26,24 @@ test("a table that fits is one line a row, whatever the width", () => {
   assert.equal(first, `tool-calls            1200  ${words.join(" ")}`);
   assert.equal(second, "json                     -");
   assert.equal(textTable(rows, columns, first.length), textTable(rows, columns, Infinity));
+});
+
+test("figures stand under each other, and their intervals wrap at spaces", () => {
+  const heads = ["role", "tokens", "mean"];
+  const cells = [
+    ["all", "1200", "0.01"],
+    ["", "", "[0.001, 0.02]"],
+  ];
+  assert.equal(
+    figureTable(heads, cells, Infinity),
+    "role  tokens           mean\nall     1200           0.01\n              [0.001, 0.02]\n",
+  );
+  assert.deepEqual(linesOf(figureTable(heads, cells, 22)), [
+    "role  tokens      mean",
+    "all     1200      0.01",
+    "               [0.001,",
+    "                 0.02]",
+  ]);
 });
 
 test("output that is no terminal is never wrapped", (t) => {

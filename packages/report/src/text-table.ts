@@ -2,6 +2,8 @@
 export interface TextColumn<Row> {
   readonly head: string;
   readonly of: (row: Row) => string | number | null | undefined;
+  /** Texts that are figures are right-aligned and never broken inside, as numbers are. */
+  readonly isFigure?: boolean;
 }
 
 const gap = "  ";
@@ -18,7 +20,9 @@ export function textTable<Row>(
   width: number = terminalWidth(),
 ): string {
   const cells = rows.map((row) => columns.map(({ of }) => of(row)));
-  const isNumber = columns.map((_, index) => cells.some((line) => typeof line[index] === "number"));
+  const isNumber = columns.map(
+    ({ isFigure = false }, index) => isFigure || cells.some((line) => typeof line[index] === "number"),
+  );
   const texts = [columns.map(({ head }) => head), ...cells.map((line) => line.map(cellText))];
   const byColumn = columns.map((_, index) => texts.map((line) => line[index] ?? ""));
   const whole = byColumn.map(longest);
@@ -38,8 +42,22 @@ export function textTable<Row>(
     .join("");
 }
 
-/** What a person's terminal shows in one line; anything else that reads gets whole lines. */
-function terminalWidth(): number {
+/** A table whose first column says what the figures to its right are of. */
+export function figureTable(
+  [first = "", ...figures]: readonly string[],
+  rows: readonly (readonly (string | undefined)[])[],
+  width?: number,
+): string {
+  const columns = [first, ...figures].map((head, index) => ({
+    head,
+    of: (row: readonly (string | undefined)[]) => row[index] ?? "",
+    isFigure: index > 0,
+  }));
+  return textTable(rows, columns, width);
+}
+
+/** Characters that a person's terminal shows in one line; anything else that reads gets whole lines. */
+export function terminalWidth(): number {
   // a terminal that does not know its size says 0
   return process.stdout.isTTY ? process.stdout.columns || Infinity : Infinity;
 }
