@@ -52,6 +52,9 @@ inline void append(std::vector<uint8_t>& bytes, T value) {
     std::memcpy(bytes.data() + at, &value, sizeof value);
 }
 
+/// Columns of a group that no row outgrows.
+constexpr int64_t kWholeRow = 1 << 20;
+
 /// One kind of matrix; tests and benchmarks walk the same list.
 struct WeightCase {
     WeightType type;
