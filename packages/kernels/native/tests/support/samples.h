@@ -72,6 +72,11 @@ struct WeightCase {
     double rounding = 0;
 };
 
+/// Integers with plain groups name them by their size, also when they are rows.
+inline int64_t group_of(const WeightCase& weight, int64_t cols) {
+    return weight.type == WeightType::int8 && weight.group == kWholeRow ? cols : weight.group;
+}
+
 constexpr float kNf4Values[16] = {-1.0f,        -0.6961928f,  -0.52507305f, -0.3949175f, -0.28444138f, -0.18477343f,
                                   -0.09105004f, 0.0f,         0.0795803f,   0.1609302f,  0.2461123f,   0.33791524f,
                                   0.44070983f,  0.562617f,    0.72295684f,  1.0f};

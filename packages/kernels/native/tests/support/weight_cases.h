@@ -68,8 +68,7 @@ public:
             case WeightType::mxfp4: return mxfp4();
             case WeightType::int2: return fields(2);
             case WeightType::int3: return fields(3);
-            case WeightType::int8:
-            case WeightType::int4: return groups(weight.zeros);
+            case WeightType::int8: case WeightType::int4: return groups(weight.zeros);
             case WeightType::f8_e4m3:
             case WeightType::uint8:
             case WeightType::table4: return codebook(weight.zeros);
@@ -387,8 +386,7 @@ private:
 };
 
 inline Sample make_sample(const WeightCase& weight, int64_t rows, int64_t cols, uint64_t seed) {
-    const bool is_row = weight.type == WeightType::int8 && weight.group == kWholeRow;
-    Sample sample{weight.type, rows, cols, is_row ? cols : weight.group, {}, {}, {}, {}, "layer." + std::to_string(seed) + ".weight"};
+    Sample sample{weight.type, rows, cols, group_of(weight, cols), {}, {}, {}, {}, "layer." + std::to_string(seed) + ".weight"};
     if (weight.table != nullptr) sample.table.assign(weight.table, weight.table + 16);
     sample.rounding = weight.rounding;
     Encoder(sample, seed).encode(weight);
