@@ -22,7 +22,7 @@ const stateSchema = z.looseObject({
  * NF4 and FP4: weight holds two codes per byte, the first in the high nibble, over the row-major matrix; w = quant_map[code] *
  * absmax of its block. With nested statistics absmax is itself U8: nested_quant_map[code] * nested_absmax[i / 256] + offset.
  * LLM.int8: weight I8 `[out, in]`, SCB `[out]`; w = q * SCB / 127. The split of outlier activations is not needed here, since
- * the kernels scale activations per 32 columns.
+ * the kernels scale activations per 32 columns; beside rows with a single scale per 128, so that rows are given two where they can be.
  */
 export const bitsandbytes: QuantizationScheme = {
   methods: ["bitsandbytes"],
@@ -45,13 +45,20 @@ function readInt8(module: QuantizedModule): TensorInfo {
   const scale = module.need("SCB", floatDtypes);
   module.expectShape("SCB", [rows], `weight [${rows}, ${cols}]`);
   module.checkGroups("weight", cols, cols);
+  const groups = cols % 64 === 0 ? 2 : 1;
   return module.matrix("int8", rows, cols, {
-    layout: `${cols}`,
-    assemble: async () => ({
-      values: weight.tensor,
-      scales: (await readFloats(scale)).map((value) => value / 127),
-      groupSize: cols,
-    }),
+    layout: `${cols / groups}`,
+    assemble: async () => {
+      const scales = await readFloats(scale);
+      return {
+        values: weight.tensor,
+        scales: Float32Array.from(
+          { length: rows * groups },
+          (_, at) => (scales[Math.floor(at / groups)] ?? 0) / 127,
+        ),
+        groupSize: cols / groups,
+      };
+    },
   });
 }
 

@@ -53,8 +53,8 @@ const formats = [
  * weight_scale `[out, groups]`; weight_shape `[2]`; weight_zero_point, packed the same way along the rows of each column.
  * float-quantized: as `fp8.ts` says. nvfp4-pack-quantized and mxfp4-pack-quantized: as `float4.ts` says. int-quantized: weight I8 `[out, in]`, weight_scale `[out, 1]` or `[1]`. w = (q - z) * s
  *
- * Activations are quantised by the kernels themselves, per 32 columns of a token: finer than either of the format's ways,
- * so static `input_scale`s are not read.
+ * Activations are quantised by the kernels themselves, per 32 columns of a token, or 128 beside int8 weights with one scale a row: finer
+ * than either of the format's ways, so static `input_scale`s are not read.
  */
 export const compressedTensors: QuantizationScheme = {
   methods: ["compressed-tensors", "compressed_tensors"],

@@ -1,5 +1,6 @@
 #pragma once
 #include <chrono>
+#include <thread>
 
 namespace octavo {
 
@@ -25,6 +26,8 @@ bool spin_until(const Ready& ready) {
             pause();
             if (ready()) return true;
         }
+        // Whoever is to make it ready may wait for this very core.
+        std::this_thread::yield();
     } while (std::chrono::steady_clock::now() < deadline);
     return ready();
 }

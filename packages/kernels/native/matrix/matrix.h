@@ -59,7 +59,7 @@ struct RowEncoding {
     /// `rounded`: f32 that bf16 holds.
     enum class Kind { plain, rounded, bf16, int8 };
     Kind kind;
-    /// int8: which corrections are kept with the codes.
+    /// int8: which corrections are kept with the codes, and for how many groups.
     int corrections;
     int64_t cols;
     /// The permutation that columns were put through first; null when in order.

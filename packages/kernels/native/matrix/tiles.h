@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "../core/thread_pool.h"
+#include "../ops/kernels.h"
 #include "layout.h"
 #include "matrix.h"
 
@@ -73,9 +74,7 @@ void run_tiles(const TilePlan& plan, const LinearOutput& output, ThreadPool& poo
     const auto add_bias = [&](const Tile& tile, float* sums, int64_t count) {
         if (output.bias == nullptr) return;
         const float* bias = output.bias + tile.first_panel * kPanelRows;
-        for (int64_t row = 0; row < tile.num_rows; ++row) {
-            for (int64_t i = 0; i < count; ++i) sums[row * stride + i] += bias[i];
-        }
+        for (int64_t row = 0; row < tile.num_rows; ++row) op_kernels().add(bias, sums + row * stride, count);
     };
     const int64_t num_tasks = num_tiles * num_row_blocks;
     const int64_t first_task = num_tasks * output.share.index / output.share.count;

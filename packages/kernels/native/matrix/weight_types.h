@@ -46,6 +46,8 @@ enum class Scaling {
     exponents,
     /// s*(u - zero), s in f32 over `groups_per_scale` groups. Meta: per scale f32 s[16].
     single,
+    /// s*(u - zero), s in f32 for a whole row, which multiplies the row's finished sum. Meta: f32 s[16].
+    row,
     /// s*(u - z). Meta: per scale f32 s[16], f32 z[16].
     single_zeros,
 };
@@ -64,7 +66,7 @@ struct Format {
 static constexpr uint8_t kIq4Table[16] = {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
 static constexpr uint8_t kMxfp4Table[16] = {128, 129, 130, 131, 132, 134, 136, 140, 128, 127, 126, 125, 124, 122, 120, 116};
 
-/// A source with zero points takes the last format of its type.
+/// A source with zero points takes the last format of its type, int8 with one scale a row that of Scaling::row.
 constexpr Format kFormats[] = {
     {WeightType::q4_0, 4, 8, Scaling::half},
     {WeightType::q5_0, 5, 16, Scaling::half},
@@ -85,14 +87,16 @@ constexpr Format kFormats[] = {
     {WeightType::int2, 2, 0, Scaling::single_zeros},
     {WeightType::int3, 3, 0, Scaling::single_zeros},
     {WeightType::uint8, 8, 0, Scaling::single_zeros},
+    {WeightType::int8, 8, 128, Scaling::row},
 };
 constexpr int kNumFormats = sizeof(kFormats) / sizeof(kFormats[0]);
 
-/// Its index in kFormats; -1 where no integer kernel multiplies the type.
-static inline constexpr int format_of(WeightType type, bool zeros) {
+/// Its index in kFormats; -1 where no integer kernel multiplies the type. `whole_rows`: a group is a row.
+static inline constexpr int format_of(WeightType type, bool zeros, bool whole_rows) {
     int found = -1;
     for (int i = 0; i < kNumFormats; ++i) {
-        if (kFormats[i].type == type && (found < 0 || zeros)) found = i;
+        const bool of_rows = kFormats[i].scaling == Scaling::row;
+        if (kFormats[i].type == type && (found < 0 || (of_rows ? whole_rows : zeros))) found = i;
     }
     return found;
 }

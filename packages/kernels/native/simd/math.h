@@ -27,29 +27,28 @@ inline Vec hyperbolic_tangent(Vec x) {
     return splat(1.0f) - splat(2.0f) / (exponential(x + x) + splat(1.0f));
 }
 
-/// erfc x for x >= 0, relative error about 1.2e-7 plus that of exp(-x^2): the Chebyshev fit of Numerical Recipes, 6.2.
-inline Vec complementary_error(Vec x) {
-    const Vec t = splat(1.0f) / multiply_add(splat(0.5f), x, splat(1.0f));
-    Vec p = splat(0.17087277f);
-    p = multiply_add(p, t, splat(-0.82215223f));
-    p = multiply_add(p, t, splat(1.48851587f));
-    p = multiply_add(p, t, splat(-1.13520398f));
-    p = multiply_add(p, t, splat(0.27886807f));
-    p = multiply_add(p, t, splat(-0.18628806f));
-    p = multiply_add(p, t, splat(0.09678418f));
-    p = multiply_add(p, t, splat(0.37409196f));
-    p = multiply_add(p, t, splat(1.00002368f));
-    p = multiply_add(p, t, splat(-1.26551223f));
-    return t * exponential(p - x * x);
-}
-
 inline Vec silu(Vec x) { return x / (splat(1.0f) + exponential(zero() - x)); }
 
+/// c[0] + c[1] x + ... + c[5] x^5
+inline Vec polynomial(const float (&c)[6], Vec x) {
+    Vec sum = splat(c[5]);
+    for (int i = 4; i >= 0; --i) sum = multiply_add(sum, x, splat(c[i]));
+    return sum;
+}
+
+/// x times the normal distribution, whose distance from 1/2 is x P(x^2) / Q(x^2) within 1e-8 below 5.6 (a fit by weighted least squares,
+/// repeated towards the least largest error) and 1/2 beyond, where it is that within 1.1e-8. Off by 2.4e-7 of the larger of 1 and |x|.
 inline Vec gelu(Vec x) {
-    const Vec z = x * splat(0.70710678118654752f);
-    const Lanes negative = greater(zero(), z);
-    const Vec tail = complementary_error(select(negative, zero() - z, z)) * splat(0.5f);
-    return x * select(negative, tail, splat(1.0f) - tail);
+    static constexpr float above[6] = {0.398942232f, 0.0343760438f, 0.00470725494f, 0.000173849927f, 6.35651304e-6f, 2.21452936e-8f};
+    static constexpr float below[6] = {1.0f, 0.252833664f, 0.0289400481f, 0.00191297382f, 7.51015905e-5f, 1.18020989e-6f};
+    const Vec bound = splat(5.6f);
+    const Vec half = splat(0.5f);
+    const Vec near = minimum(bound, maximum(zero() - bound, x));
+    const Vec square = near * near;
+    Vec distance = near * polynomial(above, square) / polynomial(below, square);
+    distance = select(greater(bound, x), distance, half);
+    distance = select(greater(x, zero() - bound), distance, zero() - half);
+    return x * (half + distance);
 }
 
 inline Vec gelu_tanh(Vec x) {

@@ -143,24 +143,29 @@ struct V {
         return sixteen([&](int i) { return multiply_add(a.v[i], b.v[i], c.v[i]); });
     }
 
-    /// Bits of the largest |value|; a NaN counts as larger than an infinity.
-    static SIMD_INLINE uint32_t largest_magnitude_bits(Floats a, Floats b) {
-        const IntVec magnitude = splat_int(0x7fffffff);
-        IntVec most = splat_int(0);
-        SIMD_UNROLL
-        for (int i = 0; i < a.count; ++i) most = maximum(most, maximum(as_ints(a.v[i]) & magnitude, as_ints(b.v[i]) & magnitude));
-        return static_cast<uint32_t>(largest(most));
+    /// Bits of the larger of `most`, one of these itself, and each |value|; a NaN counts as larger than an infinity.
+    static SIMD_INLINE Ints larger_magnitudes(Ints most, Floats a) {
+        return sixteen([&](int i) { return maximum(most.v[i], as_ints(a.v[i]) & splat_int(0x7fffffff)); });
     }
-    /// Rounds 16 values within [-127, 127] to nearest, ties to even; returns their sum.
-    static SIMD_INLINE int32_t store_rounded(Floats a, int8_t* out) {
-        IntVec total = splat_int(0);
+    static SIMD_INLINE uint32_t largest(Ints a) {
+        IntVec most = a.v[0];
         SIMD_UNROLL
-        for (int i = 0; i < a.count; ++i) {
+        for (int i = 1; i < a.count; ++i) most = maximum(most, a.v[i]);
+        return static_cast<uint32_t>(octavo::largest(most));
+    }
+    /// Rounds 16 values within [-127, 127] to nearest, ties to even, and adds them to `total`.
+    static SIMD_INLINE Ints store_rounded(Floats a, int8_t* out, Ints total) {
+        return sixteen([&](int i) {
             const IntVec rounded = to_ints(a.v[i]);
             store_i8(out + width * i, rounded);
-            total = total + rounded;
-        }
-        return sum(total);
+            return total.v[i] + rounded;
+        });
+    }
+    static SIMD_INLINE int32_t sum(Ints a) {
+        IntVec total = a.v[0];
+        SIMD_UNROLL
+        for (int i = 1; i < a.count; ++i) total = total + a.v[i];
+        return octavo::sum(total);
     }
 };
 

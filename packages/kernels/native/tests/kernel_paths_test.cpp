@@ -22,7 +22,7 @@ std::vector<KernelPath> all_paths() {
 /// Products of a matrix packed now. An odd number of panels.
 std::vector<float> product_now(WeightType type, ThreadPool& pool, int64_t m = 9) {
     constexpr int64_t kColumns = 256 * 3;
-    const Sample sample = make_sample(type, 40, kColumns, 0, false, 7);
+    const Sample sample = make_sample(type, 40, kColumns, kColumns, false, 7);
     const std::unique_ptr<Matrix> matrix = Matrix::pack({sample.source()}, pool);
     return product(*matrix, activations(m * kColumns, 3), m, nullptr, pool);
 }
@@ -57,7 +57,8 @@ void check_tiles(ThreadPool& pool) {
     set_isa_for_test(Isa::avx512, true);
     if (kernel_path(KernelKind::quantised) != KernelPath::avx512_amx) return;
     for (const WeightType type : {WeightType::q4_0, WeightType::q5_0, WeightType::q8_0, WeightType::q4_k, WeightType::q5_k,
-                                  WeightType::q6_k, WeightType::q4_1, WeightType::q5_1, WeightType::iq4_nl, WeightType::mxfp4}) {
+                                  WeightType::q6_k, WeightType::q4_1, WeightType::q5_1, WeightType::iq4_nl, WeightType::mxfp4,
+                                  WeightType::int8}) {
         for (const int64_t m : {49, 64, 133}) {
             CHECK(set_kernel_path(KernelKind::quantised, KernelPath::avx512_amx));
             const std::vector<float> tiles = product_now(type, pool, m);

@@ -26,6 +26,15 @@ enum class Correction {
     half_minima,
 };
 
+/// Whether scales are f32 beside the codes, over whole units of packing.
+static inline constexpr bool has_float_scales(Scaling scaling) {
+    return scaling == Scaling::single || scaling == Scaling::single_zeros || scaling == Scaling::row;
+}
+
+/// Neighbouring groups of activations that share one scale. Their integer sums are one where the weights' scale is the same all along
+/// the row, which saves an eighth of the arithmetic beside scaling each group.
+static inline constexpr int64_t activation_groups(Scaling scaling) { return scaling == Scaling::row ? 4 : 1; }
+
 /// Bits of u.
 static inline constexpr int value_bits(const Format& format) { return format.table != nullptr ? 8 : format.bits; }
 
@@ -43,6 +52,7 @@ static inline constexpr Correction correction_of(Scaling scaling) {
         case Scaling::super_single:
         case Scaling::exponents:
         case Scaling::single:
+        case Scaling::row:
             break;
     }
     return Correction::group_zero;
@@ -101,6 +111,7 @@ static inline constexpr int64_t meta_unit_bytes(Scaling scaling) {
         case Scaling::super_halves:
             return kSuperHalvesMetaBytes;
         case Scaling::single:
+        case Scaling::row:
             return kSingleMetaBytes;
         case Scaling::single_zeros:
             return kSingleZerosMetaBytes;
@@ -117,6 +128,7 @@ static inline constexpr int64_t groups_per_meta(Scaling scaling, int64_t groups_
             return kSuperGroups;
         case Scaling::single:
         case Scaling::single_zeros:
+        case Scaling::row:
             return groups_per_scale;
         case Scaling::half:
         case Scaling::half_min:
@@ -133,7 +145,7 @@ static inline constexpr int64_t panel_meta_bytes(Scaling scaling, int64_t groups
 /// Groups whose codes are followed by their meta, one unit of it; 0 where all meta lies behind all codes, because a unit would
 /// leave what follows it off the cache lines or belongs to any number of groups.
 static inline constexpr int64_t stretch_groups(Scaling scaling) {
-    const bool apart = scaling == Scaling::exponents || scaling == Scaling::single || scaling == Scaling::single_zeros;
+    const bool apart = scaling == Scaling::exponents || has_float_scales(scaling);
     return apart ? 0 : groups_per_meta(scaling, 1);
 }
 

@@ -9,6 +9,7 @@ namespace {
 struct Tiling {
     static constexpr int kPanels = 2;
     static constexpr int kRows = 4;
+    static constexpr int kRowsByRow = 6;
     static constexpr int kBlockGroups = 16;
     static constexpr int kStreamPanels = 2;
     static constexpr int kStreamRows = 4;

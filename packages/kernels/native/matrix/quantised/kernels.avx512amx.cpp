@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "../../simd/avx512.h"
 
 #include "quantised_products.h"
@@ -9,6 +11,7 @@ namespace {
 struct Tiling {
     static constexpr int kPanels = 2;
     static constexpr int kRows = 4;
+    static constexpr int kRowsByRow = 6;
     static constexpr int kBlockGroups = 16;
     static constexpr int kStreamPanels = 2;
     static constexpr int kStreamRows = 4;
@@ -87,8 +90,8 @@ struct MatrixTiles {
         template <bool Odd>
         SIMD_INLINE void multiply(int64_t group, int32_t* ints) const {
             const int8_t* a = rows.codes + group * kGroup;
-            const uint8_t* w = weights.codes + (panel * weights.groups + group) * kGroupCodes;
-            const uint8_t* second = w + weights.groups * kGroupCodes;
+            const uint8_t* w = weights.codes + panel * weights.panel_bytes + group * weights.group_bytes;
+            const uint8_t* second = w + weights.panel_bytes;
             if constexpr (Odd) {
                 _tile_loadd(5, a, rows.stride * kGroup);
                 OCTAVO_TILE_PRODUCT(2, 5, 6, w, ints);
@@ -148,12 +151,51 @@ struct MatrixTiles {
         }
     }
 
+    /// Adds `count` groups that share an activation scale, whose integer sums a tile holds together.
+    template <int R>
+    static SIMD_INLINE void add_shared(const Operands<R>& operands, int64_t group, int64_t count, int num_rows, float* sums, int64_t stride,
+                                       bool first) {
+        alignas(64) int32_t ints[kPairPanels * kTileInts];
+        const UnpackedPanels& weights = operands.weights;
+        _tile_zero(0);
+        _tile_zero(1);
+        for (int64_t g = group; g < group + count; ++g) {
+            const uint8_t* w = weights.codes + operands.panel * weights.panel_bytes + g * weights.group_bytes;
+            _tile_loadd(4, operands.rows.codes + g * kGroup, operands.rows.stride * kGroup);
+            _tile_loadd(6, w, 64);
+            _tile_dpbssd(0, 4, 6);
+            if constexpr (R == 2) {
+                _tile_loadd(7, w + weights.panel_bytes, 64);
+                _tile_dpbssd(1, 4, 7);
+            }
+        }
+        _tile_stored(0, ints, 4 * kPanelRows);
+        if constexpr (R == 2) _tile_stored(1, ints + kTileInts, 4 * kPanelRows);
+        for (int c = 0; c < num_rows; ++c) {
+            const __m512 scale = _mm512_set1_ps(operands.rows.scales[c * operands.rows.stride + group]);
+            SIMD_UNROLL
+            for (int r = 0; r < R; ++r) {
+                float* out = sums + c * stride + r * kPanelRows;
+                const __m512 before = first ? _mm512_setzero_ps() : _mm512_loadu_ps(out);
+                const __m512i dot = _mm512_load_si512(ints + r * kTileInts + c * kPanelRows);
+                _mm512_storeu_ps(out, _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot), scale, before));
+            }
+        }
+    }
+
     /// R panels times one tile of rows.
     template <int R>
     static void multiply_tile(const UnpackedPanels& weights, int panel, const QuantisedRows& rows, int num_rows, float* sums,
                               int64_t stride, bool first) {
         const Operands<R> operands{weights, panel, rows};
         int64_t group = 0;
+        if constexpr (P::kWidth > 1) {
+            for (; group < weights.groups; group += P::kWidth) {
+                const int64_t count = std::min(P::kWidth, weights.groups - group);
+                add_shared<R>(operands, group, count, num_rows, sums, stride, first && group == 0);
+            }
+            return;
+        }
         for (; group + kRound <= weights.groups; group += kRound) {
             add_groups<R, kRound>(operands, group, num_rows, sums, stride, first && group == 0);
         }
@@ -190,7 +232,7 @@ struct MatrixTiles {
     static constexpr QuantisedKernels kernels() {
         const QuantisedKernels vectors = Tiles<Tiling, Id>::kernels();
         if constexpr (P::kScales > 1) return vectors;
-        else return {vectors.quantise, unpack, multiply, vectors.stream};
+        else return {vectors.quantise, unpack, multiply, vectors.stream, vectors.scale, false};
     }
 };
 

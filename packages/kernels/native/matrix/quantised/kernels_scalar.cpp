@@ -9,6 +9,7 @@ namespace {
 struct Tiling {
     static constexpr int kPanels = 1;
     static constexpr int kRows = 1;
+    static constexpr int kRowsByRow = 1;
     static constexpr int kBlockGroups = 8;
     static constexpr int kStreamPanels = 1;
     static constexpr int kStreamRows = 1;

@@ -103,7 +103,8 @@ RowEncoding QuantisedMatrix::encoding() const {
     const Format& format = panels_.traits();
     const Correction correction = correction_of(format.scaling);
     const int zero = has_minima(correction) ? 0 : format.zero;
-    return {RowEncoding::Kind::int8, static_cast<int>(correction) * 256 + zero, panels_.cols, nullptr};
+    const int groups = static_cast<int>(activation_groups(format.scaling));
+    return {RowEncoding::Kind::int8, (groups * 4 + static_cast<int>(correction)) * 256 + zero, panels_.cols, nullptr};
 }
 
 size_t QuantisedMatrix::encoded_bytes(int64_t m) const {
@@ -130,6 +131,13 @@ void QuantisedMatrix::multiply(const void* rows, int64_t m, const LinearOutput& 
         multiply_packed(layout, output, workspace, pool);
     } else {
         multiply_unpacked(layout, output, workspace, pool);
+    }
+}
+
+void QuantisedMatrix::scale_rows(const Tile& tile, float* sums, int64_t stride) const {
+    if (panels_.traits().scaling != Scaling::row) return;
+    for (int64_t p = 0; p < tile.num_panels; ++p, sums += kPanelRows) {
+        kernels_.scale(panels_.panel(tile.first_panel + p).meta, tile.num_rows, sums, stride);
     }
 }
 
@@ -160,6 +168,7 @@ void QuantisedMatrix::multiply_packed(const Layout& rows, const LinearOutput& ou
                       float* out = sums + (first - tile.first_panel) * kPanelRows;
                       kernels_.stream(pair(first, std::min(next, panels - 1), room), rows.groups, at, rows.m, out, plan.stride());
                   }
+                  scale_rows(tile, sums, plan.stride());
               });
 }
 
@@ -187,28 +196,35 @@ void QuantisedMatrix::multiply_unpacked(const Layout& rows, const LinearOutput& 
     run_tiles(plan, output, pool, sums_of, [&](const Tile& tile, int thread, float* sums) {
         Carver carver(scratch + thread * thread_bytes);
         carver.take<float>(num_sums);
-        UnpackedPanels weights;
-        weights.codes = carver.take<uint8_t>(num_codes);
-        weights.scales = carver.take<float>(num_scales);
-        weights.minima = carver.take<float>(num_minima);
-        weights.panels = static_cast<int>(tile.num_panels);
+        uint8_t* codes = carver.take<uint8_t>(num_codes);
+        float* scales = carver.take<float>(num_scales);
+        float* minima = carver.take<float>(num_minima);
         const bool is_packed = has_panels(tile.first_panel + tile.num_panels);
         uint8_t* room = carver.take<uint8_t>(room_bytes);
         const auto panel = [&](int p) {
             return is_packed ? panels_.panel(tile.first_panel + p)
                              : panels_.panel_of(room + p / kPairPanels * panels_.pair_bytes, p % kPairPanels);
         };
-        for (int p = 0; p < weights.panels && !is_packed; ++p) packer_->pack(tile.first_panel + p, panel(p));
+        const int num_panels = static_cast<int>(tile.num_panels);
+        for (int p = 0; p < num_panels && !is_packed; ++p) packer_->pack(tile.first_panel + p, panel(p));
         for (int64_t g = 0; g < rows.groups; g += block) {
-            weights.groups = std::min(block, rows.groups - g);
-            for (int p = 0; p < weights.panels; ++p) {
-                const int64_t at = p * weights.groups;
-                kernels_.unpack(panel(p), g, weights.groups, weights.codes + at * kGroupCodes,
-                                weights.scales + at * scales_per_group(correction) * kPanelRows,
-                                weights.minima + at * minima_per_group(correction) * kPanelRows);
+            const int64_t count = std::min(block, rows.groups - g);
+            const QuantisedRows at_rows = rows.block(g, tile.first_row);
+            for (int p = 0, taken = 0; p < num_panels && kernels_.in_place; p += taken) {
+                // The upper half of a gated matrix may begin with the second panel of a pair.
+                taken = (tile.first_panel + p) % kPairPanels == 0 ? std::min(kPairPanels, num_panels - p) : 1;
+                kernels_.multiply(UnpackedPanels::in_place(panel(p), g, taken, count), at_rows, tile.num_rows, sums + p * kPanelRows,
+                                  plan.stride(), g == 0);
             }
-            kernels_.multiply(weights, rows.block(g, tile.first_row), tile.num_rows, sums, plan.stride(), g == 0);
+            if (kernels_.in_place) continue;
+            for (int p = 0; p < num_panels; ++p) {
+                const int64_t at = p * count;
+                kernels_.unpack(panel(p), g, count, codes + at * kGroupCodes, scales + at * scales_per_group(correction) * kPanelRows,
+                                minima + at * minima_per_group(correction) * kPanelRows);
+            }
+            kernels_.multiply(UnpackedPanels::of(codes, scales, minima, num_panels, count), at_rows, tile.num_rows, sums, plan.stride(), g == 0);
         }
+        scale_rows(tile, sums, plan.stride());
     });
 }
 

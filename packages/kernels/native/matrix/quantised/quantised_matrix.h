@@ -38,6 +38,7 @@ struct QuantisedPanels {
 QuantisedPanels quantised_panels(WeightType type, bool zeros, int64_t rows, int64_t cols, int64_t group);
 
 class QuantisedPacker;
+struct Tile;
 
 /// Packed panels. Those not packed yet are packed from their sources whenever they are multiplied, into scratch that stays in cache.
 class QuantisedMatrix final : public Matrix {
@@ -71,6 +72,8 @@ private:
     PackedPair pair(int64_t first, int64_t next, uint8_t* scratch) const;
     /// Whether m rows are multiplied by packed panels, without unpacking them first.
     bool streams(int64_t m) const;
+    /// Sums of a tile times the scales of the weights' rows, where these have one each.
+    void scale_rows(const Tile& tile, float* sums, int64_t stride) const;
     void multiply_packed(const Layout& rows, const LinearOutput& output, Workspace& workspace, ThreadPool& pool) const;
     void multiply_unpacked(const Layout& rows, const LinearOutput& output, Workspace& workspace, ThreadPool& pool) const;
 

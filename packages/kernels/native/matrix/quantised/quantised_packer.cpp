@@ -110,7 +110,7 @@ template <int Id>
 struct Meta {
     static constexpr Scaling kScaling = kFormats[Id].scaling;
     using Block = Blocks<kFormats[Id].type>;
-    static constexpr bool kHasFloats = kScaling == Scaling::single || kScaling == Scaling::single_zeros;
+    static constexpr bool kHasFloats = has_float_scales(kScaling);
     static constexpr bool kHasHalves = !kHasFloats && kScaling != Scaling::exponents;
     using Check = std::conditional_t<kHasFloats, NonFiniteF32, std::conditional_t<kHasHalves, NonFiniteF16, LargeExponents>>;
 
@@ -219,11 +219,9 @@ QuantisedPacking packing_of(int format, std::integer_sequence<int, Id...>) {
 }  // namespace
 
 QuantisedPanels quantised_panels(WeightType type, bool zeros, int64_t rows, int64_t cols, int64_t group) {
-    QuantisedPanels panels{format_of(type, zeros), rows, cols, 1, 0, AlignedMemory()};
+    QuantisedPanels panels{format_of(type, zeros, group == cols), rows, cols, 1, 0, AlignedMemory()};
     const Format& format = panels.traits();
-    if (format.scaling == Scaling::single || format.scaling == Scaling::single_zeros) {
-        panels.groups_per_scale = group / kGroup;
-    }
+    if (has_float_scales(format.scaling)) panels.groups_per_scale = group / kGroup;
     const int64_t bytes = kPairPanels * (panels.groups() * group_code_bytes(format.bits) +
                                          panel_meta_bytes(format.scaling, panels.groups(), panels.groups_per_scale));
     panels.pair_bytes = (bytes + 63) / 64 * 64;

@@ -87,6 +87,8 @@ struct Panel {
             const V::Floats d = V::load_f16(unit);
             SIMD_UNROLL
             for (int h = 0; h < 2; ++h) meta.scales[h] = V::mul(d, V::load_i8(sub + h * kPanelRows));
+        } else if constexpr (kScaling == Scaling::row) {
+            meta.scales[0] = V::broadcast(1.0f);
         } else if constexpr (kScaling == Scaling::single) {
             meta.scales[0] = V::load_f32(unit);
         } else {
@@ -98,43 +100,59 @@ struct Panel {
     }
 
     static SIMD_INLINE int64_t meta_index(const PanelView& panel, int64_t group) {
-        if constexpr (kScaling == Scaling::single || kScaling == Scaling::single_zeros) {
+        if constexpr (has_float_scales(kScaling)) {
             return static_cast<uint32_t>(group) / static_cast<uint32_t>(panel.groups_per_scale);
         }
         return static_cast<int64_t>(static_cast<uint64_t>(group) / static_cast<uint64_t>(groups_per_meta(kScaling, 1)));
     }
 
+    /// Groups that share one activation scale, which stands at the first of them; fewer at the end of a row.
+    static constexpr int64_t kWidth = activation_groups(kScaling);
+
     static void quantise(const float* x, int64_t groups, int8_t* codes, float* scales, int32_t* corrections) {
+        for (int64_t g = 0; g < groups; g += kWidth) {
+            const int64_t count = kWidth == 1 || kWidth < groups - g ? kWidth : groups - g;
+            quantise_group(x + g * kGroup, count, codes + g * kGroup, scales + g, corrections + g * kCorrections);
+        }
+    }
+
+    static SIMD_INLINE void quantise_group(const float* x, int64_t groups, int8_t* codes, float* scales, int32_t* corrections) {
         constexpr uint32_t kInfinity = 0x7f800000u;
-        for (int64_t g = 0; g < groups; ++g, x += kGroup, codes += kGroup, corrections += kCorrections) {
-            const V::Floats low = V::load_f32(reinterpret_cast<const uint8_t*>(x));
-            const V::Floats high = V::load_f32(reinterpret_cast<const uint8_t*>(x + 16));
-            const uint32_t largest_bits = V::largest_magnitude_bits(low, high);
-            const float largest = float_from_bits(largest_bits);
-            // A group whose values are nearly zero counts as zero: its reciprocal would overflow. A NaN or an infinity makes
-            // the whole output row NaN.
-            const bool usable = largest_bits < kInfinity && largest >= 1e-30f;
-            const float scale = usable ? largest / 127.0f : largest_bits < kInfinity ? 0.0f : float_from_bits(0x7fc00000u);
-            int32_t sums[2] = {0, 0};
-            if (usable) {
-                const float inverse = 127.0f / largest;
-                sums[0] = V::store_rounded(V::mul(low, V::broadcast(inverse)), codes);
-                sums[1] = V::store_rounded(V::mul(high, V::broadcast(inverse)), codes + 16);
-            } else {
-                for (int i = 0; i < kGroup; ++i) codes[i] = 0;
+        const auto values = [&](int64_t half) { return V::load_f32(reinterpret_cast<const uint8_t*>(x + half * 16)); };
+        V::Ints most = V::broadcast_int(0);
+        for (int64_t half = 0; half < 2 * groups; ++half) most = V::larger_magnitudes(most, values(half));
+        const uint32_t largest_bits = V::largest(most);
+        const float largest = float_from_bits(largest_bits);
+        // A group whose values are nearly zero counts as zero: its reciprocal would overflow. A NaN or an infinity makes
+        // the whole output row NaN.
+        const bool usable = largest_bits < kInfinity && largest >= 1e-30f;
+        const float scale = usable ? largest / 127.0f : largest_bits < kInfinity ? 0.0f : float_from_bits(0x7fc00000u);
+        int32_t sums[2] = {0, 0};
+        if (usable) {
+            const V::Floats inverse = V::broadcast(127.0f / largest);
+            V::Ints totals[2] = {V::broadcast_int(0), V::broadcast_int(0)};
+            for (int64_t g = 0; g < groups; ++g) {
+                SIMD_UNROLL
+                for (int h = 0; h < 2; ++h) {
+                    const int64_t half = 2 * g + h;
+                    totals[h] = V::store_rounded(V::mul(values(half), inverse), codes + half * 16, totals[h]);
+                }
             }
-            scales[g] = scale;
-            if constexpr (kCorrection == Correction::group_zero) corrections[0] = -kFormat.zero * (sums[0] + sums[1]);
-            if constexpr (kCorrection == Correction::half_zeros) {
-                corrections[0] = -kFormat.zero * sums[0];
-                corrections[1] = -kFormat.zero * sums[1];
-            }
-            if constexpr (kCorrection == Correction::minimum) {
-                corrections[0] = static_cast<int32_t>(float_bits(-(scale * static_cast<float>(sums[0] + sums[1]))));
-            }
-            if constexpr (kCorrection == Correction::half_minima) {
-                for (int h = 0; h < 2; ++h) corrections[h] = static_cast<int32_t>(float_bits(-(scale * static_cast<float>(sums[h]))));
-            }
+            for (int h = 0; h < 2; ++h) sums[h] = V::sum(totals[h]);
+        } else {
+            for (int64_t i = 0; i < groups * kGroup; ++i) codes[i] = 0;
+        }
+        scales[0] = scale;
+        if constexpr (kCorrection == Correction::group_zero) corrections[0] = -kFormat.zero * (sums[0] + sums[1]);
+        if constexpr (kCorrection == Correction::half_zeros) {
+            corrections[0] = -kFormat.zero * sums[0];
+            corrections[1] = -kFormat.zero * sums[1];
+        }
+        if constexpr (kCorrection == Correction::minimum) {
+            corrections[0] = static_cast<int32_t>(float_bits(-(scale * static_cast<float>(sums[0] + sums[1]))));
+        }
+        if constexpr (kCorrection == Correction::half_minima) {
+            for (int h = 0; h < 2; ++h) corrections[h] = static_cast<int32_t>(float_bits(-(scale * static_cast<float>(sums[h]))));
         }
     }
 

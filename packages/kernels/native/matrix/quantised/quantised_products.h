@@ -1,58 +1,12 @@
 #pragma once
 #include <climits>
 
-#include "quantised_panel.h"
+#include "quantised_groups.h"
 
 // The products of quantised panels with rows. An instruction set's source file includes its vocabulary, then this, and gives the
 // sizes of tiles.
 namespace octavo {
 namespace {
-
-/// Weights of R panels as they lie packed.
-template <class P, int R>
-struct PackedGroup {
-    const uint8_t* codes[R];
-    typename P::Meta meta[R];
-
-    SIMD_INLINE PackedGroup(const PanelView* panels, int64_t group) {
-        SIMD_UNROLL
-        for (int r = 0; r < R; ++r) {
-            codes[r] = panels[r].codes + code_offset(P::kFormat, group);
-            P::load_meta(panels[r], group, meta[r]);
-        }
-    }
-    template <int J>
-    SIMD_INLINE V::Bytes quad(int r) const {
-        return V::pinned(P::template load_quad<J>(codes[r]));
-    }
-    SIMD_INLINE V::Floats scale(int r, int h) const { return meta[r].scales[h]; }
-    SIMD_INLINE V::Floats minimum(int r, int h) const { return meta[r].minima[h]; }
-};
-
-/// Weights of R neighbouring panels unpacked.
-template <class P, int R>
-struct UnpackedGroup {
-    const uint8_t* codes;
-    const float* scales;
-    const float* minima;
-    int64_t groups;
-
-    SIMD_INLINE UnpackedGroup(const UnpackedPanels& weights, int first_panel, int64_t group)
-        : codes(weights.codes + (first_panel * weights.groups + group) * kGroupCodes),
-          scales(weights.scales + (first_panel * weights.groups + group) * P::kScales * kPanelRows),
-          minima(weights.minima + (first_panel * weights.groups + group) * P::kMinima * kPanelRows),
-          groups(weights.groups) {}
-    template <int J>
-    SIMD_INLINE V::Bytes quad(int r) const {
-        return V::pinned(V::load_bytes(codes + r * groups * kGroupCodes + 64 * J));
-    }
-    SIMD_INLINE V::Floats scale(int r, int h) const {
-        return V::load_f32(reinterpret_cast<const uint8_t*>(scales + (r * groups * P::kScales + h) * kPanelRows));
-    }
-    SIMD_INLINE V::Floats minimum(int r, int h) const {
-        return V::load_f32(reinterpret_cast<const uint8_t*>(minima + (r * groups * P::kMinima + h) * kPanelRows));
-    }
-};
 
 template <class Tiling, int Id>
 struct Tiles {
@@ -62,6 +16,9 @@ struct Tiles {
     static constexpr int kScales = P::kScales;
     static constexpr int kQuadsPerScale = P::kQuads / kScales;
     static constexpr int kRun = octavo::kRun<P::kValueBits>;
+    /// Scales belong to whole rows, and not to groups.
+    static constexpr bool kByRow = P::kScaling == Scaling::row;
+    static constexpr int kRows = kByRow ? Tiling::kRowsByRow : Tiling::kRows;
     /// Row tiles from which on `stream` unpacks first, which pays where the planes of bits take long to put together.
     static constexpr int kUnpackTiles = kScales == 2 ? 3 : INT_MAX;
 
@@ -101,7 +58,35 @@ struct Tiles {
         (dot_quad<First + J>(group, rows, g, dot, narrow), ...);
     }
 
-    /// Adds group `g` of the rows, which is `group` of the weights.
+    /// Adds groups [begin, end) of the rows; `group_at(g)` are the weights of one.
+    template <int R, int C, class GroupAt>
+    static SIMD_INLINE void add_groups(int64_t begin, int64_t end, const QuantisedRows& rows, Floats (&sum)[R][C], const GroupAt& group_at) {
+        if constexpr (!kByRow) {
+            for (int64_t g = begin; g < end; ++g) add_group(group_at(g), rows, g, sum);
+            return;
+        } else {
+            for (int64_t g = begin; g < end;) {
+                const int64_t first = g;
+                const int64_t last = first + P::kWidth < end ? first + P::kWidth : end;
+                Ints dot[R][C];
+                SIMD_UNROLL
+                for (int c = 0; c < C; ++c) {
+                    const Ints start_at = start(rows, c * rows.stride + first, 0);
+                    SIMD_UNROLL
+                    for (int r = 0; r < R; ++r) dot[r][c] = start_at;
+                }
+                for (; g < last; ++g) dot_quads<R, C, 0>(group_at(g), rows, g, dot, std::make_integer_sequence<int, P::kQuads>());
+                SIMD_UNROLL
+                for (int c = 0; c < C; ++c) {
+                    const Floats scale = V::broadcast(rows.scales[c * rows.stride + first]);
+                    SIMD_UNROLL
+                    for (int r = 0; r < R; ++r) sum[r][c] = V::fma(V::to_floats(dot[r][c]), scale, sum[r][c]);
+                }
+            }
+        }
+    }
+
+    /// Adds group `g` of the rows.
     template <int R, int C, class Group>
     static SIMD_INLINE void add_group(const Group& group, const QuantisedRows& rows, int64_t g, Floats (&sum)[R][C]) {
         const auto activation_scale = [&](int c) { return V::broadcast(rows.scales[c * rows.stride + g]); };
@@ -199,10 +184,10 @@ struct Tiles {
                               bool first, const Fetch& fetch) {
         Floats sum[R][C];
         load_sums(sums, stride, first, sum);
-        for (int64_t g = 0; g < weights.groups; ++g) {
+        add_groups(0, weights.groups, rows, sum, [&](int64_t g) {
             fetch();
-            add_group(UnpackedGroup<P, R>(weights, first_panel, g), rows, g, sum);
-        }
+            return UnpackedGroup<P, R>(weights, first_panel, g);
+        });
         store_sums(sums, stride, sum);
     }
 
@@ -217,8 +202,20 @@ struct Tiles {
                                 float* sums, int64_t stride, bool first) {
         sums += first_panel * kPanelRows;
         int64_t row = 0;
-        for (; row + Tiling::kRows <= num_rows; row += Tiling::kRows) {
-            tile<R, Tiling::kRows>(weights, first_panel, skip(rows, row), sums + row * stride, stride, first);
+        if constexpr (kByRow) {
+            // What lies behind is multiplied next.
+            const int64_t num_tiles = (num_rows + kRows - 1) / kRows;
+            const uint8_t* end = weights.codes + weights.groups * weights.group_bytes;
+            Fetcher fetcher({{}, end, end + weights.groups * weights.group_bytes, nullptr}, weights.groups, 0, num_tiles);
+            for (int64_t left = num_tiles; left > 0; --left) {
+                const int64_t count = (num_rows - row + left - 1) / left;
+                some_rows<R, kRows>(count, weights, first_panel, skip(rows, row), sums + row * stride, stride, first, fetcher);
+                row += count;
+            }
+            return;
+        }
+        for (; row + kRows <= num_rows; row += kRows) {
+            tile<R, kRows>(weights, first_panel, skip(rows, row), sums + row * stride, stride, first);
         }
         for (; row < num_rows; ++row) tile<R, 1>(weights, first_panel, skip(rows, row), sums + row * stride, stride, first);
     }
@@ -266,10 +263,10 @@ struct Tiles {
         Fetcher fetcher = shared_fetcher;
         Floats sum[R][C];
         load_sums(sums, stride, begin == 0, sum);
-        for (int64_t g = begin; g < end; ++g) {
+        add_groups(0, end - begin, rows, sum, [&](int64_t g) {
             fetcher.step();
-            add_group(PackedGroup<P, R>(panels, g), rows, g - begin, sum);
-        }
+            return PackedGroup<P, R>(panels, begin + g);
+        });
         store_sums(sums, stride, sum);
         shared_fetcher = fetcher;
     }
@@ -283,14 +280,15 @@ struct Tiles {
         stream_tile<Tiling::kStreamPanels, C>(panels, begin, end, rows, sums, stride, fetcher);
     }
 
-    template <int C>
-    static void unpacked_rows(int64_t count, const UnpackedPanels& weights, const QuantisedRows& rows, float* sums,
-                              int64_t stride, bool first, Fetcher& shared_fetcher) {
+    /// At most C rows.
+    template <int R, int C>
+    static void some_rows(int64_t count, const UnpackedPanels& weights, int first_panel, const QuantisedRows& rows, float* sums,
+                          int64_t stride, bool first, Fetcher& shared_fetcher) {
         if constexpr (C > 1) {
-            if (count < C) return unpacked_rows<C - 1>(count, weights, rows, sums, stride, first, shared_fetcher);
+            if (count < C) return some_rows<R, C - 1>(count, weights, first_panel, rows, sums, stride, first, shared_fetcher);
         }
         Fetcher fetcher = shared_fetcher;
-        tile<kPairPanels, C>(weights, 0, rows, sums, stride, first, [&] { fetcher.step(); });
+        tile<R, C>(weights, first_panel, rows, sums, stride, first, [&] { fetcher.step(); });
         shared_fetcher = fetcher;
     }
 
@@ -326,7 +324,7 @@ struct Tiles {
         Fetcher fetcher(pair, groups, ahead < bytes ? ahead : bytes, num_tiles);
         for (int64_t begin = 0; begin < groups; begin += Tiling::kBlockGroups) {
             const int64_t count = groups - begin < Tiling::kBlockGroups ? groups - begin : Tiling::kBlockGroups;
-            const UnpackedPanels weights{codes, scales, minima, kPairPanels, count};
+            const UnpackedPanels weights = UnpackedPanels::of(codes, scales, minima, kPairPanels, count);
             if (num_tiles >= kUnpackTiles) {
                 for (int p = 0; p < kPairPanels; ++p) {
                     for (int64_t g = 0; g < count; ++g) {
@@ -343,7 +341,7 @@ struct Tiles {
                 const int64_t tile_rows = (num_rows - row + tiles_left - 1) / tiles_left;
                 const QuantisedRows rows = skip(block, row);
                 if (num_tiles >= kUnpackTiles) {
-                    unpacked_rows<Tiling::kStreamRows>(tile_rows, weights, rows, sums + row * stride, stride, begin == 0, fetcher);
+                    some_rows<kPairPanels, Tiling::kStreamRows>(tile_rows, weights, 0, rows, sums + row * stride, stride, begin == 0, fetcher);
                 } else {
                     stream_rows<Tiling::kStreamRows>(tile_rows, pair.panels, begin, begin + count, rows, sums + row * stride, stride,
                                                 fetcher);
@@ -361,9 +359,17 @@ struct Tiles {
         stream_whole(pair, groups, rows, num_rows, sums, stride);
     }
 
+    static void scale(const uint8_t* scales, int64_t num_rows, float* sums, int64_t stride) {
+        const Floats factors = V::load_f32(scales);
+        for (int64_t row = 0; row < num_rows; ++row, sums += stride) {
+            V::store_f32(sums, V::mul(V::load_f32(reinterpret_cast<const uint8_t*>(sums)), factors));
+        }
+    }
+
     static constexpr QuantisedKernels kernels() {
-        if constexpr (Tiling::kMaxStreamRows > 0) return {P::quantise, P::unpack, multiply, stream};
-        return {P::quantise, P::unpack, multiply, nullptr};
+        constexpr bool kInPlace = kByRow && !kCentredBytes;
+        if constexpr (Tiling::kMaxStreamRows > 0) return {P::quantise, P::unpack, multiply, stream, kByRow ? scale : nullptr, kInPlace};
+        return {P::quantise, P::unpack, multiply, nullptr, kByRow ? scale : nullptr, kInPlace};
     }
 };
 

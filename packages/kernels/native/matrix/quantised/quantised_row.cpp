@@ -91,7 +91,8 @@ GroupScaling scaling_at(const Format& format, const PanelView& panel, int64_t gr
             const float scale = float_from_bits((exponent > 0 ? exponent - 1 : 0) << 23);
             return {{scale, scale}, zero, {}};
         }
-        case Scaling::single: {
+        case Scaling::single:
+        case Scaling::row: {
             const float scale = read_f32(unit, lane);
             return {{scale, scale}, zero, {}};
         }

@@ -52,8 +52,13 @@ void AttentionPlan::build(const StepLayout& step, const AttentionCut& cut, int n
             few_.push_back(s);
             continue;
         }
-        for (int32_t t = begin; t < end; t += static_cast<int32_t>(tokens_per_tile)) {
-            members_.push_back({s, t, std::min(static_cast<int32_t>(tokens_per_tile), end - t), 0});
+        // Of about the same size: bringing keys and values to the kernel's form costs a small tile as much as a large one.
+        const int64_t num_tokens = end - begin;
+        const int64_t num_tiles = (num_tokens + tokens_per_tile - 1) / tokens_per_tile;
+        for (int64_t i = 0; i < num_tiles; i++) {
+            const int32_t first = begin + static_cast<int32_t>(num_tokens * i / num_tiles);
+            const int32_t next = begin + static_cast<int32_t>(num_tokens * (i + 1) / num_tiles);
+            members_.push_back({s, first, next - first, 0});
             add_tile(step, members_.size() - 1);
         }
     }

@@ -97,6 +97,9 @@ inline void multiply_rows(const float* a, int64_t lda, const Source& b, int64_t 
     constexpr int C = R > tile_rows ? tile_vecs / 2 : tile_vecs;
     int64_t j = first;
     for (; j + C <= last; j += C) multiply_tile<R, C>(a, lda, b, j, begin, end, c, ldc, accumulate, ahead);
+    if constexpr (C == 4) {
+        for (; j + 2 <= last; j += 2) multiply_tile<R, 2>(a, lda, b, j, begin, end, c, ldc, accumulate, ahead);
+    }
     for (; j < last; j++) multiply_tile<R, 1>(a, lda, b, j, begin, end, c, ldc, accumulate, ahead);
 }
 

@@ -13,16 +13,19 @@ std::vector<double> rounded_activations(WeightType type, int64_t group, const fl
         for (double& value : rounded) value = bf16_to_f32(f32_to_bf16(static_cast<float>(value)));
     }
     if (is_float(type) || is_codebook(type, group)) return rounded;
-    for (int64_t g = 0; g < cols; g += 32) {
+    // Beside weights with one scale a row, 128 columns share a scale of activations.
+    const int64_t width = type == WeightType::int8 && group == cols ? 128 : 32;
+    for (int64_t g = 0; g < cols; g += width) {
+        const int64_t end = std::min(g + width, cols);
         float largest = 0;
-        for (int64_t i = g; i < g + 32; ++i) largest = std::max(largest, std::fabs(x[i]));
+        for (int64_t i = g; i < end; ++i) largest = std::max(largest, std::fabs(x[i]));
         if (largest < 1e-30f) {
-            std::fill(rounded.begin() + g, rounded.begin() + g + 32, 0.0);
+            std::fill(rounded.begin() + g, rounded.begin() + end, 0.0);
             continue;
         }
         const float scale = largest / 127.0f;
         const float inverse = 127.0f / largest;
-        for (int64_t i = g; i < g + 32; ++i) {
+        for (int64_t i = g; i < end; ++i) {
             rounded[static_cast<size_t>(i)] = static_cast<double>(scale) * std::nearbyintf(x[i] * inverse);
         }
     }

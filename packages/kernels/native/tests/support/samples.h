@@ -52,6 +52,9 @@ inline void append(std::vector<uint8_t>& bytes, T value) {
     std::memcpy(bytes.data() + at, &value, sizeof value);
 }
 
+/// Columns of a group that no row outgrows.
+constexpr int64_t kWholeRow = 1 << 20;
+
 /// One kind of matrix; tests and benchmarks walk the same list.
 struct WeightCase {
     WeightType type;
@@ -68,6 +71,11 @@ struct WeightCase {
     /// How far, relatively, a weight as it is multiplied may be from what it stands for.
     double rounding = 0;
 };
+
+/// Integers with plain groups name them by their size, also when they are rows.
+inline int64_t group_of(const WeightCase& weight, int64_t cols) {
+    return weight.type == WeightType::int8 && weight.group == kWholeRow ? cols : weight.group;
+}
 
 constexpr float kNf4Values[16] = {-1.0f,        -0.6961928f,  -0.52507305f, -0.3949175f, -0.28444138f, -0.18477343f,
                                   -0.09105004f, 0.0f,         0.0795803f,   0.1609302f,  0.2461123f,   0.33791524f,

@@ -19,6 +19,7 @@ constexpr WeightCase kWeightCases[] = {
     {WeightType::q6_k, 0, false, "q6_k", 256, 2},
     {WeightType::int8, 32, false, "int8/32", 32, 0},
     {WeightType::int8, 128, false, "int8/128", 128, 0},
+    {WeightType::int8, kWholeRow, false, "int8/row", 32, 0},
     {WeightType::int4, 32, false, "int4/32", 32, 0},
     {WeightType::int4, 64, true, "int4z/64", 64, 0},
     {WeightType::int4, 128, true, "int4z/128", 128, 0},
@@ -33,7 +34,7 @@ constexpr WeightCase kWeightCases[] = {
     {WeightType::int3, 128, true, "int3z/128", 128, 0},
     {WeightType::uint8, 64, true, "uint8z/64", 64, 0},
     {WeightType::f8_e4m3, 128, false, "f8_e4m3/128", 1, 0},
-    {WeightType::f8_e4m3, 1 << 20, false, "f8_e4m3/row", 1, 0},
+    {WeightType::f8_e4m3, kWholeRow, false, "f8_e4m3/row", 1, 0},
     {WeightType::f8_e4m3, 27, false, "f8_e4m3/27", 1, 0, nullptr, kBf16Rounding},
     {WeightType::uint8, 1, true, "uint8z/1", 1, 0, nullptr, kBf16Rounding},
     {WeightType::table4, 64, false, "nf4/64", 2, 0, kNf4Values, kBf16Rounding},
@@ -67,8 +68,7 @@ public:
             case WeightType::mxfp4: return mxfp4();
             case WeightType::int2: return fields(2);
             case WeightType::int3: return fields(3);
-            case WeightType::int8:
-            case WeightType::int4: return groups(weight.zeros);
+            case WeightType::int8: case WeightType::int4: return groups(weight.zeros);
             case WeightType::f8_e4m3:
             case WeightType::uint8:
             case WeightType::table4: return codebook(weight.zeros);
@@ -386,7 +386,7 @@ private:
 };
 
 inline Sample make_sample(const WeightCase& weight, int64_t rows, int64_t cols, uint64_t seed) {
-    Sample sample{weight.type, rows, cols, weight.group, {}, {}, {}, {}, "layer." + std::to_string(seed) + ".weight"};
+    Sample sample{weight.type, rows, cols, group_of(weight, cols), {}, {}, {}, {}, "layer." + std::to_string(seed) + ".weight"};
     if (weight.table != nullptr) sample.table.assign(weight.table, weight.table + 16);
     sample.rounding = weight.rounding;
     Encoder(sample, seed).encode(weight);

@@ -21,9 +21,9 @@ const mostTokens = usualLengths.reduce((sum, length) => sum + length, 0);
 /** A row's bits depend on its own sequence alone: not on neighbours, chunking, blocks or threads. */
 export function determinismConformance(open: (numThreads: number) => Backend, hasFewSteps = false): void {
   describe("the same bits under any schedule", () => {
-    for (const weights of ["f32", "bf16", "q8_0"] as const) {
+    for (const weights of ["f32", "bf16", "q8_0", "int8"] as const) {
       for (const dtype of ["f32", "bf16", "int8"] as const) {
-        if (hasFewSteps && pairOf[weights] !== dtype) continue;
+        if ((hasFewSteps || weights === "int8") && pairOf[weights] !== dtype) continue;
         test(`${weights} weights, ${dtype} cache`, async () => {
           const lengths = hasFewSteps ? fewLengths : usualLengths;
           const numTokens = lengths.reduce((sum, length) => sum + length, 0);
@@ -48,7 +48,12 @@ export function determinismConformance(open: (numThreads: number) => Backend, ha
 }
 
 /** The caches that weights are tried with where steps are few. */
-const pairOf: Readonly<Partial<Record<WeightType, KvDtype>>> = { f32: "f32", bf16: "bf16", q8_0: "int8" };
+const pairOf: Readonly<Partial<Record<WeightType, KvDtype>>> = {
+  f32: "f32",
+  bf16: "bf16",
+  q8_0: "int8",
+  int8: "f32",
+};
 
 /** Logits of every token of every sequence; without a seed each sequence runs alone, token by token. */
 async function runAll(
@@ -220,6 +225,10 @@ function storedMatrix(type: WeightType, rows: number, cols: number, random: Seed
   if (type === "bf16")
     return { ...shape, bytes: { data: new Uint8Array(Uint16Array.from(values, toBf16Bits).buffer) } };
   if (type === "f32") return { ...shape, bytes: floatBytes(values) };
+  if (type === "int8") {
+    const bytes = { data: new Uint8Array(Int8Array.from(values, (value) => Math.round(value * 256)).buffer) };
+    return { ...shape, bytes, scales: floatBytes(new Float32Array(rows).fill(2 ** -8)), groupSize: cols };
+  }
   // q8_0: per 32 columns an f16 scale, then signed bytes. 0x1c00 is 2^-8.
   const data = new Uint8Array((values.length / 32) * 34);
   for (let block = 0; block < values.length / 32; block++) {
