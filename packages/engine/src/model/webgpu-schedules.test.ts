@@ -37,6 +37,8 @@ if (isFull) {
   schedules("f32 with a sliding window", fixtureCheckpoint("mistral"), "f16");
   schedules("experts in MXFP4, attention sinks", fixtureCheckpoint("gpt-oss"), "bf16");
   schedules("Gated DeltaNet beside attention", fixtureCheckpoint("qwen3-5"), "f32");
+  schedules("latent attention", fixtureCheckpoint("deepseek-v3"), "f16");
+  schedules("attention within chunks", fixtureCheckpoint("llama4"), "int8");
   schedules("GGUF q8_0 under adapters", fixtureGguf("llama3-q8_0"), "int8", {
     adapters: ["llama3-all", "llama3-upper"].map(fixtureAdapter),
   });

@@ -33,20 +33,25 @@ export function rowsPerTile(numHeads: number, numKvHeads: number, headDim: numbe
 }
 
 /** Floats of one row's part of one segment. */
-export function partFloats({ numHeads, headDim }: Pick<AttentionOp, "numHeads" | "headDim">): number {
-  return numHeads * (headDim + 2);
+export function partFloats({
+  numHeads,
+  headDim,
+  valueDim = headDim,
+}: Pick<AttentionOp, "numHeads" | "headDim" | "valueDim">): number {
+  return numHeads * (valueDim + 2);
 }
 
 /** Writes keys and values to the cache, attends, and folds segments where they were taken apart. */
 export function planAttention(op: FusedAttention, arena: Arena, memory: AttentionMemory): DispatchPlan[] {
-  const { numHeads, numKvHeads, headDim } = op;
+  const { numHeads, numKvHeads, headDim, valueDim = headDim } = op;
   const { dtype, partSlots } = memory;
   const [q, out] = [arena.of(op.q), arena.of(op.out)];
   const heads = Math.min(numHeads / numKvHeads, queriesAtOnce(headDim));
   const groupsY = numKvHeads * Math.ceil(numHeads / numKvHeads / heads);
-  const whole = attentionShader({ dtype, headDim, isSplit: false });
-  const split = attentionShader({ dtype, headDim, isSplit: true });
-  const combine = combineShader(headDim);
+  const kind = { dtype, headDim, valueDim, hasValues: op.valueDim === undefined };
+  const whole = attentionShader({ ...kind, isSplit: false });
+  const split = attentionShader({ ...kind, isSplit: true });
+  const combine = combineShader(valueDim);
   const splits = ({ tokens, tiles, segments }: StepCounts): boolean =>
     segments > 1 && tiles * groupsY < enoughGroups && tokens * segments <= partSlots;
   const params = {
@@ -59,6 +64,7 @@ export function planAttention(op: FusedAttention, arena: Arena, memory: Attentio
     blockSize: memory.blockSize,
     heads,
     window: op.slidingWindow ?? 0,
+    period: op.chunk ?? 0,
     ahead: Math.min(op.lookAhead ?? 0, 2 ** 30),
     hasSinks: op.sinks === undefined ? 0 : 1,
     scale: op.scale,
@@ -83,15 +89,13 @@ export function planAttention(op: FusedAttention, arena: Arena, memory: Attentio
     launch: (counts) =>
       splits(counts) ? { shader: combine, size: [numHeads, counts.tokens, 1] } : undefined,
   };
-  const { k, v } = op;
-  return k === undefined || v === undefined
-    ? [attend, fold]
-    : [planStore({ ...op, k, v }, arena, memory), attend, fold];
+  const { k } = op;
+  return k === undefined ? [attend, fold] : [planStore({ ...op, k }, arena, memory), attend, fold];
 }
 
-/** Also normalises and turns queries and keys, where that was fused. */
+/** Also normalises and turns queries and keys, where that was fused. Latent attention has no values to store. */
 function planStore(
-  op: FusedAttention & { readonly k: BufferRef; readonly v: BufferRef },
+  op: FusedAttention & { readonly k: BufferRef },
   arena: Arena,
   memory: AttentionMemory,
 ): DispatchPlan {
@@ -130,6 +134,9 @@ function planStore(
       qNorm === undefined ? nothing : vector(qNorm.weight),
       kNorm === undefined ? nothing : vector(kNorm.weight),
     ],
-    launch: ({ tokens }) => ({ shader, size: [numHeads + 2 * numKvHeads, tokens, 1] }),
+    launch: ({ tokens }) => ({
+      shader,
+      size: [numHeads + (op.v === undefined ? 1 : 2) * numKvHeads, tokens, 1],
+    }),
   };
 }

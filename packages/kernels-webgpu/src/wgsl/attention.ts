@@ -3,8 +3,10 @@ import { kvHeadWords, kvReader } from "./kv-cache.js";
 import { type Shader, shaderCode } from "./shader.js";
 
 /** Positions that a workgroup takes from the cache at a time; their borders are absolute. */
-export const attentionChunk = 16;
-/** Positions whose softmax is summed apart before the parts are folded in order; a multiple of the chunk. */
+function chunkPositions(headDim: number): number {
+  return headDim > 256 ? 8 : 16;
+}
+/** Positions whose softmax is summed apart before the parts are folded in order; a multiple of every chunk. */
 export const segmentPositions = 256;
 /** Queries, each a token's row of one head, that share the keys a workgroup reads. */
 export function queriesAtOnce(headDim: number): number {
@@ -12,8 +14,8 @@ export function queriesAtOnce(headDim: number): number {
 }
 /** Memory that a workgroup shares, nearly all of it for queries and a chunk of keys or values. */
 export function attentionBytes(headDim: number): number {
-  const queries = queriesAtOnce(headDim);
-  return 4 * (queries * (headDim + attentionChunk + 8) + attentionChunk * (headDim + 1));
+  const [queries, chunk] = [queriesAtOnce(headDim), chunkPositions(headDim)];
+  return 4 * (queries * (headDim + chunk + 8) + chunk * (headDim + 1));
 }
 const threads = 128;
 
@@ -31,6 +33,7 @@ export const attentionParams = {
   blockSize: "u32",
   heads: "u32",
   window: "u32",
+  period: "u32",
   ahead: "u32",
   hasSinks: "u32",
   scale: "f32",
@@ -55,9 +58,20 @@ fn finished(most: f32, sum: f32, sink: f32) -> vec2<f32> {
   return vec2<f32>(f.before, fma(sum, f.before, f.after));
 }`;
 
+/** The first position that a token sees: it does not go back from one token to the next. */
+const sightFunction = `fn first_seen(own: u32) -> u32 {
+  if (p.period != 0u) { return own - own % p.period; }
+  if (p.window == 0u || own < p.window) { return 0u; }
+  return own + 1u - p.window;
+}`;
+
 export interface AttentionKind {
   readonly dtype: KvDtype;
   readonly headDim: number;
+  /** Columns of a value, the last of its key where they are fewer (latent attention). */
+  readonly valueDim: number;
+  /** The values lie in a buffer of their own. */
+  readonly hasValues: boolean;
   /** Each segment is a workgroup of its own, which leaves its part in scratch memory for `combineShader`. */
   readonly isSplit: boolean;
 }
@@ -66,9 +80,10 @@ export interface AttentionKind {
  * A workgroup takes a tile of tokens (x) and one kv head's share of the query heads (y), and all segments or one (z). A tile is a first row, a
  * number of rows, a sequence and unused; queries are numbered row by row.
  */
-export function attentionShader({ dtype, headDim, isSplit }: AttentionKind): Shader {
+export function attentionShader(kind: AttentionKind): Shader {
+  const { dtype, headDim, valueDim, hasValues, isSplit } = kind;
   return {
-    key: `attention ${dtype} ${headDim} ${isSplit ? "split" : "whole"}`,
+    key: `attention ${dtype} ${headDim} ${hasValues ? "" : `latent ${valueDim} `}${isSplit ? "split" : "whole"}`,
     params: attentionParams,
     bindings: ["read", "read", "read", "write"],
     code: () =>
@@ -80,23 +95,33 @@ export function attentionShader({ dtype, headDim, isSplit }: AttentionKind): Sha
           "var<storage, read> sinks: array<f32>;",
           "var<storage, read_write> parts: array<f32>;",
         ],
-        attentionBody(dtype, headDim, isSplit),
+        attentionBody(kind),
       ),
   };
 }
 
-function attentionBody(dtype: KvDtype, headDim: number, isSplit: boolean): string {
-  const queries = queriesAtOnce(headDim);
-  const perThread = Math.ceil((queries * headDim) / threads);
+function attentionBody({ dtype, headDim, valueDim, hasValues, isSplit }: AttentionKind): string {
+  const [queries, chunk] = [queriesAtOnce(headDim), chunkPositions(headDim)];
+  const perThread = Math.ceil((queries * valueDim) / threads);
+  const tileOf = (of: "keys" | "values"): string => `for (var i = index; i < chunk * dim; i += ${threads}u) {
+        let position = at + i / dim;
+        var value = 0.0;
+        if (position >= first && position <= last) {
+          value = ${of}_at((slot_of(sequence, position) * p.numKvHeads + kv_head) * ${kvHeadWords(dtype, headDim)}u, i % dim);
+        }
+        tile[i / dim * (dim + 1u) + i % dim] = value;
+      }`;
   return `${kvReader(dtype, headDim, "keys")}
 ${kvReader(dtype, headDim, "values")}
 ${foldFunctions}
+${sightFunction}
 const dim = ${headDim}u;
-const chunk = ${attentionChunk}u;
+const value_dim = ${valueDim}u;
+const chunk = ${chunk}u;
 const queries = ${queries}u;
 var<workgroup> q: array<f32, ${queries * headDim}>;
-var<workgroup> tile: array<f32, ${attentionChunk * (headDim + 1)}>;
-var<workgroup> scores: array<f32, ${queries * attentionChunk}>;
+var<workgroup> tile: array<f32, ${chunk * (headDim + 1)}>;
+var<workgroup> scores: array<f32, ${queries * chunk}>;
 /** For each query: the segment's maximum and sum, the factor for what came before, and the same over all segments. */
 var<workgroup> most: array<f32, ${queries}>;
 var<workgroup> sum: array<f32, ${queries}>;
@@ -126,9 +151,7 @@ fn row_position(row: u32, sequence: u32) -> u32 {
   let num_queries = num_rows * num_heads;
   let context = step_at(at_contextLengths, sequence);
   let last = min(row_position(first_row + num_rows - 1u, sequence) + p.ahead, context - 1u);
-  let first_of = row_position(first_row, sequence);
-  var first = 0u;
-  if (p.window != 0u && first_of + 1u > p.window) { first = first_of + 1u - p.window; }
+  let first = first_seen(row_position(first_row, sequence));
   for (var i = index; i < num_queries * dim; i += ${threads}u) {
     let query = i / dim;
     let head = kv_head * of_kv + first_head + query % num_heads;
@@ -150,21 +173,14 @@ fn row_position(row: u32, sequence: u32) -> u32 {
     if (first > start) { start = first / chunk * chunk; }
     for (var at = start; at < end; at += chunk) {
       workgroupBarrier();
-      for (var i = index; i < chunk * dim; i += ${threads}u) {
-        let position = at + i / dim;
-        var value = 0.0;
-        if (position >= first && position <= last) {
-          value = keys_at((slot_of(sequence, position) * p.numKvHeads + kv_head) * ${kvHeadWords(dtype, headDim)}u, i % dim);
-        }
-        tile[i / dim * (dim + 1u) + i % dim] = value;
-      }
+      ${tileOf("keys")}
       workgroupBarrier();
       for (var i = index; i < num_queries * chunk; i += ${threads}u) {
         let query = i / chunk;
         let position = at + i % chunk;
         let own = row_position(first_row + query / num_heads, sequence);
         var score = ${nothing};
-        if (position <= min(own + p.ahead, context - 1u) && (p.window == 0u || position + p.window > own)) {
+        if (position <= min(own + p.ahead, context - 1u) && position >= first_seen(own)) {
           var dot = 0.0;
           for (var d = 0u; d < dim; d++) { dot = fma(q[query * dim + d], tile[i % chunk * (dim + 1u) + d], dot); }
           score = dot * p.scale;
@@ -173,14 +189,7 @@ fn row_position(row: u32, sequence: u32) -> u32 {
         scores[i] = score;
       }
       workgroupBarrier();
-      for (var i = index; i < chunk * dim; i += ${threads}u) {
-        let position = at + i / dim;
-        var value = 0.0;
-        if (position >= first && position <= last) {
-          value = values_at((slot_of(sequence, position) * p.numKvHeads + kv_head) * ${kvHeadWords(dtype, headDim)}u, i % dim);
-        }
-        tile[i / dim * (dim + 1u) + i % dim] = value;
-      }
+      ${hasValues ? tileOf("values") : ""}
       if (index < num_queries) {
         var next = most[index];
         for (var c = 0u; c < chunk; c++) { next = max(next, scores[index * chunk + c]); }
@@ -200,10 +209,11 @@ fn row_position(row: u32, sequence: u32) -> u32 {
       workgroupBarrier();
       for (var e = 0u; e < ${perThread}u; e++) {
         let i = index + e * ${threads}u;
-        if (i < num_queries * dim) {
-          let query = i / dim;
+        if (i < num_queries * value_dim) {
+          let query = i / value_dim;
+          let column = dim - value_dim + i % value_dim;
           var value = acc[e] * factor[query];
-          for (var c = 0u; c < chunk; c++) { value = fma(scores[query * chunk + c], tile[c * (dim + 1u) + i % dim], value); }
+          for (var c = 0u; c < chunk; c++) { value = fma(scores[query * chunk + c], tile[c * (dim + 1u) + column], value); }
           acc[e] = value;
         }
       }
@@ -215,18 +225,18 @@ fn row_position(row: u32, sequence: u32) -> u32 {
 }`;
 }
 
-const outputAt = `let query = i / dim;
+const outputAt = `let query = i / value_dim;
       let row = first_row + query / num_heads;
       let head = kv_head * of_kv + first_head + query % num_heads;`;
 
 function splitEnd(perThread: number): string {
   return `for (var e = 0u; e < ${perThread}u; e++) {
       let i = index + e * ${threads}u;
-      if (i >= num_queries * dim) { continue; }
+      if (i >= num_queries * value_dim) { continue; }
       ${outputAt}
-      let part = ((row * p.numHeads + head) * step[at_numSegments] + segment) * (dim + 2u);
-      parts[part + 2u + i % dim] = acc[e];
-      if (i % dim == 0u) { parts[part] = most[query]; parts[part + 1u] = sum[query]; }
+      let part = ((row * p.numHeads + head) * step[at_numSegments] + segment) * (value_dim + 2u);
+      parts[part + 2u + i % value_dim] = acc[e];
+      if (i % value_dim == 0u) { parts[part] = most[query]; parts[part + 1u] = sum[query]; }
     }`;
 }
 
@@ -240,7 +250,7 @@ function foldEnd(perThread: number): string {
     workgroupBarrier();
     for (var e = 0u; e < ${perThread}u; e++) {
       let i = index + e * ${threads}u;
-      if (i < num_queries * dim) { let f = all_factor[i / dim]; all[e] = fma(all[e], f.x, acc[e] * f.y); }
+      if (i < num_queries * value_dim) { let f = all_factor[i / value_dim]; all[e] = fma(all[e], f.x, acc[e] * f.y); }
     }`;
 }
 
@@ -248,17 +258,17 @@ function wholeEnd(perThread: number): string {
   return `workgroupBarrier();
   for (var e = 0u; e < ${perThread}u; e++) {
     let i = index + e * ${threads}u;
-    if (i >= num_queries * dim) { continue; }
+    if (i >= num_queries * value_dim) { continue; }
       ${outputAt}
     let f = finished(all_most[query], all_sum[query], sinks[p.hasSinks * head]);
-    st(p.to + row * p.toStride + head * dim + i % dim, all[e] * f.x / f.y);
+    st(p.to + row * p.toStride + head * value_dim + i % value_dim, all[e] * f.x / f.y);
   }`;
 }
 
 /** Folds the segments of one row (y) and head (x) in order. */
-export function combineShader(headDim: number): Shader {
+export function combineShader(valueDim: number): Shader {
   return {
-    key: `attention combine ${headDim}`,
+    key: `attention combine ${valueDim}`,
     params: attentionParams,
     bindings: ["read", "read"],
     code: () =>
@@ -266,7 +276,8 @@ export function combineShader(headDim: number): Shader {
         attentionParams,
         ["var<storage, read> sinks: array<f32>;", "var<storage, read> parts: array<f32>;"],
         `${foldFunctions}
-const dim = ${headDim}u;
+${sightFunction}
+const dim = ${valueDim}u;
 @compute @workgroup_size(64) fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
   let head = group.x;
   let row = group.y;
@@ -275,8 +286,7 @@ const dim = ${headDim}u;
   let context = step_at(at_contextLengths, sequence);
   let own = context - step_at(at_queryStarts, sequence + 1u) + row;
   let last = min(own + p.ahead, context - 1u);
-  var first = 0u;
-  if (p.window != 0u && own + 1u > p.window) { first = own + 1u - p.window; }
+  let first = first_seen(own);
   for (var d = lane; d < dim; d += 64u) {
     var most = ${nothing};
     var sum = 0.0;
