@@ -1,7 +1,8 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import { formatBinaryBytes } from "@octavo/protocol/options";
 import type { Shader } from "../wgsl/shader.js";
-import { type MatrixUnit, matrixUnitOf } from "../wgsl/matrix-linear.js";
+import { matrixUnitOf } from "../wgsl/matrix-linear.js";
+import type { MatrixUnit } from "../wgsl/matrix-unit.js";
 import { isSoftwareAdapter, type MatrixShape, matrixShapesOf } from "./adapter-traits.js";
 
 /** A compiled shader. Kernels whose bindings are alike share bind groups. */
@@ -29,8 +30,8 @@ export interface GpuCounters {
 
 /** Which optional units of a device kernels may use. */
 export interface GpuUses {
-  /** Products of f16 on subgroup matrices. Default: false. */
-  readonly matrixUnits?: boolean;
+  /** Products of f16 on subgroup matrices, or as this unit computes them. Default: false. */
+  readonly matrixUnits?: boolean | MatrixUnit;
   /** Sums by subgroups; the bits are the same without. Default: true. */
   readonly subgroups?: boolean;
 }
@@ -89,7 +90,8 @@ export class Gpu implements Disposable {
       device.features.has("subgroups") && min !== undefined && max !== undefined ? { min, max } : undefined;
     this.matrixShapes = device.features.has(subgroupMatrix) ? matrixShapesOf(info) : [];
     const hasHalf = device.features.has("shader-f16");
-    this.matrixUnit = matrixUnits && hasHalf ? matrixUnitOf(this.matrixShapes, this.subgroups) : undefined;
+    const own = hasHalf ? matrixUnitOf(this.matrixShapes, this.subgroups) : undefined;
+    this.matrixUnit = typeof matrixUnits === "object" ? matrixUnits : matrixUnits ? own : undefined;
     this.nothing = this.buffer(16, "nothing");
     device.addEventListener("uncapturederror", ({ error }) => {
       this.#failure ??= isMemoryError(error)

@@ -1,6 +1,7 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import { isSoftwareAdapter } from "./adapter-traits.js";
 import { Gpu, wantedFeatures } from "./gpu.js";
+import type { MatrixUnit } from "../wgsl/matrix-unit.js";
 
 /** Kept reachable: Dawn aborts the process when its instance is collected. */
 const instances: GPU[] = [];
@@ -66,9 +67,9 @@ export interface GpuOptions {
   readonly hardwareOnly?: boolean;
   /**
    * Multiplies on subgroup matrices where the adapter has them: inputs and weights as f16, in every step alike, so that schedules stay
-   * invisible. Rejects with `native_unavailable` where it has none that fit. Default: false.
+   * invisible. Rejects with `native_unavailable` where it has none that fit; a given unit is taken as it is. Default: false.
    */
-  readonly matrixUnits?: boolean;
+  readonly matrixUnits?: boolean | MatrixUnit;
   /** Sums by subgroups where the adapter has them; the bits are the same without. Default: true. */
   readonly subgroups?: boolean;
 }
@@ -114,7 +115,7 @@ export async function openGpu({
     requiredLimits: Object.fromEntries(wantedLimits.map((limit) => [limit, adapter.limits[limit]])),
   });
   const gpu = new Gpu(device, adapter.info, { matrixUnits, subgroups });
-  if (!matrixUnits || gpu.matrixUnit !== undefined) return gpu;
+  if (matrixUnits === false || gpu.matrixUnit !== undefined) return gpu;
   gpu[Symbol.dispose]();
   throw new OctavoError(
     "native_unavailable",

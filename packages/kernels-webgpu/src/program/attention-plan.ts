@@ -1,5 +1,8 @@
 import type { BufferRef, KvDtype, Op, RopeSpec, Vector } from "@octavo/kernels";
-import { attentionShader, combineShader, queriesAtOnce } from "../wgsl/attention.js";
+import type { Gpu } from "../device/gpu.js";
+import { type AttentionKind, attentionShader, type ChunkCode, combineShader } from "../wgsl/attention.js";
+import { laneChunks } from "../wgsl/lane-attention.js";
+import { matrixAttentionOf, matrixChunks } from "../wgsl/matrix-attention.js";
 import { kvHeadWords, kvStoreShader } from "../wgsl/kv-cache.js";
 import type { Shader } from "../wgsl/shader.js";
 import type { Arena } from "./arena.js";
@@ -27,9 +30,23 @@ export interface AttentionMemory {
 /** Workgroups from which on segments are not worth workgroups of their own. */
 const enoughGroups = 128;
 
+type Heads = Pick<AttentionOp, "numHeads" | "numKvHeads" | "headDim" | "valueDim">;
+
+/** The code of a layer's chunks. It is the same for prompts and for single tokens: both give a token the same bits. */
+function chunksOf(gpu: Gpu, kind: AttentionKind): ChunkCode {
+  const { maxComputeWorkgroupStorageSize: shared } = gpu.device.limits;
+  const form = matrixAttentionOf(gpu.matrixUnit, kind, shared);
+  return form === undefined ? laneChunks(kind) : matrixChunks(kind, form);
+}
+
+function kindOf({ headDim, valueDim }: Heads, dtype: KvDtype): AttentionKind {
+  return { dtype, headDim, valueDim: valueDim ?? headDim, hasValues: valueDim === undefined, isSplit: false };
+}
+
 /** Rows of a sequence that share the keys a workgroup reads. */
-export function rowsPerTile(numHeads: number, numKvHeads: number, headDim: number): number {
-  return Math.max(1, Math.floor(queriesAtOnce(headDim) / (numHeads / numKvHeads)));
+export function rowsPerTile(gpu: Gpu, op: Heads): number {
+  const { queries } = chunksOf(gpu, kindOf(op, "f32"));
+  return Math.max(1, Math.floor(queries / (op.numHeads / op.numKvHeads)));
 }
 
 /** Floats of one row's part of one segment. */
@@ -42,16 +59,22 @@ export function partFloats({
 }
 
 /** Writes keys and values to the cache, attends, and folds segments where they were taken apart. */
-export function planAttention(op: FusedAttention, arena: Arena, memory: AttentionMemory): DispatchPlan[] {
-  const { numHeads, numKvHeads, headDim, valueDim = headDim } = op;
+export function planAttention(
+  gpu: Gpu,
+  op: FusedAttention,
+  arena: Arena,
+  memory: AttentionMemory,
+): DispatchPlan[] {
+  const { numHeads, numKvHeads } = op;
   const { dtype, partSlots } = memory;
   const [q, out] = [arena.of(op.q), arena.of(op.out)];
-  const heads = Math.min(numHeads / numKvHeads, queriesAtOnce(headDim));
+  const kind = kindOf(op, dtype);
+  const chunks = chunksOf(gpu, kind);
+  const heads = Math.min(numHeads / numKvHeads, chunks.queries);
   const groupsY = numKvHeads * Math.ceil(numHeads / numKvHeads / heads);
-  const kind = { dtype, headDim, valueDim, hasValues: op.valueDim === undefined };
-  const whole = attentionShader({ ...kind, isSplit: false });
-  const split = attentionShader({ ...kind, isSplit: true });
-  const combine = combineShader(valueDim);
+  const whole = attentionShader(kind, chunks);
+  const split = attentionShader({ ...kind, isSplit: true }, chunks);
+  const combine = combineShader(kind.valueDim);
   const splits = ({ tokens, tiles, segments }: StepCounts): boolean =>
     segments > 1 && tiles * groupsY < enoughGroups && tokens * segments <= partSlots;
   const params = {

@@ -8,7 +8,7 @@ import { headShader, resultWords } from "../wgsl/head.js";
 import { encodeParams, mostRopes, type Shader } from "../wgsl/shader.js";
 import type { AdapterBody } from "./adapter.js";
 import { Arena } from "./arena.js";
-import { attentionBytes } from "../wgsl/attention.js";
+import { attentionBytes } from "../wgsl/lane-attention.js";
 import { partFloats, rowsPerTile } from "./attention-plan.js";
 import { type BoundDispatch, type DispatchPlan, type StepCounts, stepsOfAllSizes } from "./dispatch.js";
 import { type LowerContext, Lowering } from "./lower.js";
@@ -110,9 +110,7 @@ export class GpuProgramBody implements Disposable {
     this.#results = gpu.buffer(4 * resultWords * spec.maxTokens, "Results");
     const selectable = Math.min(spec.maxTokens, this.arena.logitRows);
     this.#candidates = gpu.buffer(candidateBytes * selectable, "Most likely tokens");
-    const tiles = attentions.map(({ numHeads, numKvHeads, headDim }) =>
-      rowsPerTile(numHeads, numKvHeads, headDim),
-    );
+    const tiles = attentions.map((op) => rowsPerTile(gpu, op));
     const tileRows = tiles.length === 0 ? 1 : Math.min(...tiles);
     this.#writer = new StepWriter(this.#ropes.specs, tileRows, this.arena.logitRows, spec.maxTokens);
   }

@@ -107,7 +107,7 @@ function variantsOf({ matrixUnit }: Gpu, kind: LinearKind): LinearVariants {
     const few = [1, 4, 8].map((rows) => ({ rows, shader: fewRowsShader(kind, rows) }));
     return { few, many: manyRowsShader(kind), manyTile: manyRowsTile };
   }
-  const { few, many } = matrixTileRows;
+  const { few, many } = matrixTileRows(matrixUnit);
   const tilesAtOnce = kind.activation === undefined ? 2 : 1;
   return {
     few: [{ rows: few, shader: matrixLinearShader(kind, matrixUnit, few), tilesAtOnce }],

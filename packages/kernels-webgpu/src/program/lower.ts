@@ -66,7 +66,7 @@ export class Lowering {
       case "rope":
         return [this.#rope(op)];
       case "attention":
-        return planAttention(op, arena, {
+        return planAttention(gpu, op, arena, {
           dtype: cache.spec.dtype,
           blockSize: cache.spec.blockSize,
           keys: layerOf(cache.keys, op.layer),

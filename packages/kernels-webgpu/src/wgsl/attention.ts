@@ -2,25 +2,11 @@ import type { KvDtype } from "@octavo/kernels";
 import { kvHeadWords, kvReader } from "./kv-cache.js";
 import { type Shader, shaderCode } from "./shader.js";
 
-/** Positions that a workgroup takes from the cache at a time; their borders are absolute. */
-function chunkPositions(headDim: number): number {
-  return headDim > 256 ? 8 : 16;
-}
 /** Positions whose softmax is summed apart before the parts are folded in order; a multiple of every chunk. */
 export const segmentPositions = 256;
-/** Queries, each a token's row of one head, that share the keys a workgroup reads. */
-export function queriesAtOnce(headDim: number): number {
-  return headDim > 256 ? 4 : headDim > 128 ? 8 : 16;
-}
-/** Memory that a workgroup shares, nearly all of it for queries and a chunk of keys or values. */
-export function attentionBytes(headDim: number): number {
-  const [queries, chunk] = [queriesAtOnce(headDim), chunkPositions(headDim)];
-  return 4 * (queries * (headDim + chunk + 8) + chunk * (headDim + 1));
-}
-const threads = 128;
 
 /** Below every score; WGSL leaves infinities open. */
-const nothing = "-3.0e38";
+export const nothing = "-3.0e38";
 
 export const attentionParams = {
   rowsAt: "u32",
@@ -76,14 +62,34 @@ export interface AttentionKind {
   readonly isSplit: boolean;
 }
 
+/** How a workgroup goes through a chunk of positions: what lanes do, or matrix units. */
+export interface ChunkCode {
+  /** Names what differs from other code for the same kind. */
+  readonly key: string;
+  readonly threads: number;
+  /** Queries, each a token's row of one head, that share the keys a workgroup reads. */
+  readonly queries: number;
+  /** Positions taken from the cache at a time; their borders are absolute. */
+  readonly positions: number;
+  readonly enables: readonly string[];
+  readonly declarations: string;
+  /** Parameters of `main`, and what it begins with. */
+  readonly parameters: string;
+  readonly begin: string;
+  /** Keeps the value of a query's column where `attend` finds it. */
+  readonly keep: string;
+  /** Takes the chunk at position `at` into `most`, `sum` and the segment's values `acc`. */
+  readonly attend: string;
+}
+
 /**
  * A workgroup takes a tile of tokens (x) and one kv head's share of the query heads (y), and all segments or one (z). A tile is a first row, a
  * number of rows, a sequence and unused; queries are numbered row by row.
  */
-export function attentionShader(kind: AttentionKind): Shader {
+export function attentionShader(kind: AttentionKind, chunk: ChunkCode): Shader {
   const { dtype, headDim, valueDim, hasValues, isSplit } = kind;
   return {
-    key: `attention ${dtype} ${headDim} ${hasValues ? "" : `latent ${valueDim} `}${isSplit ? "split" : "whole"}`,
+    key: `attention ${chunk.key} ${dtype} ${headDim} ${hasValues ? "" : `latent ${valueDim} `}${isSplit ? "split" : "whole"}`,
     params: attentionParams,
     bindings: ["read", "read", "read", "write"],
     code: () =>
@@ -95,33 +101,23 @@ export function attentionShader(kind: AttentionKind): Shader {
           "var<storage, read> sinks: array<f32>;",
           "var<storage, read_write> parts: array<f32>;",
         ],
-        attentionBody(kind),
+        attentionBody(kind, chunk),
+        chunk.enables,
       ),
   };
 }
 
-function attentionBody({ dtype, headDim, valueDim, hasValues, isSplit }: AttentionKind): string {
-  const [queries, chunk] = [queriesAtOnce(headDim), chunkPositions(headDim)];
+function attentionBody({ dtype, headDim, valueDim, isSplit }: AttentionKind, chunk: ChunkCode): string {
+  const { threads, queries } = chunk;
   const perThread = Math.ceil((queries * valueDim) / threads);
-  const tileOf = (of: "keys" | "values"): string => `for (var i = index; i < chunk * dim; i += ${threads}u) {
-        let position = at + i / dim;
-        var value = 0.0;
-        if (position >= first && position <= last) {
-          value = ${of}_at((slot_of(sequence, position) * p.numKvHeads + kv_head) * ${kvHeadWords(dtype, headDim)}u, i % dim);
-        }
-        tile[i / dim * (dim + 1u) + i % dim] = value;
-      }`;
   return `${kvReader(dtype, headDim, "keys")}
 ${kvReader(dtype, headDim, "values")}
 ${foldFunctions}
 ${sightFunction}
 const dim = ${headDim}u;
 const value_dim = ${valueDim}u;
-const chunk = ${chunk}u;
-const queries = ${queries}u;
-var<workgroup> q: array<f32, ${queries * headDim}>;
-var<workgroup> tile: array<f32, ${chunk * (headDim + 1)}>;
-var<workgroup> scores: array<f32, ${queries * chunk}>;
+const chunk = ${chunk.positions}u;
+${chunk.declarations}
 /** For each query: the segment's maximum and sum, the factor for what came before, and the same over all segments. */
 var<workgroup> most: array<f32, ${queries}>;
 var<workgroup> sum: array<f32, ${queries}>;
@@ -137,8 +133,14 @@ fn slot_of(sequence: u32, position: u32) -> u32 {
 fn row_position(row: u32, sequence: u32) -> u32 {
   return step_at(at_contextLengths, sequence) - step_at(at_queryStarts, sequence + 1u) + row;
 }
+fn score_of(dot: f32) -> f32 {
+  let score = dot * p.scale;
+  if (p.softCap == 0.0) { return score; }
+  return p.softCap * tanh(clamp(score / p.softCap, -15.0, 15.0));
+}
 
-@compute @workgroup_size(${threads}) fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32) {
+@compute @workgroup_size(${threads}) fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32${chunk.parameters}) {
+  ${chunk.begin}
   let head_parts = p.heads;
   let first_row = step_at(at_tiles, group.x * 4u);
   let num_rows = step_at(at_tiles, group.x * 4u + 1u);
@@ -152,13 +154,9 @@ fn row_position(row: u32, sequence: u32) -> u32 {
   let context = step_at(at_contextLengths, sequence);
   let last = min(row_position(first_row + num_rows - 1u, sequence) + p.ahead, context - 1u);
   let first = first_seen(row_position(first_row, sequence));
-  for (var i = index; i < num_queries * dim; i += ${threads}u) {
-    let query = i / dim;
-    let head = kv_head * of_kv + first_head + query % num_heads;
-    q[i] = ld(p.q + (first_row + query / num_heads) * p.qStride + head * dim + i % dim);
-  }
-  if (index < queries) { all_most[index] = ${nothing}; all_sum[index] = 0.0; }
-  ${isSplit ? "" : `var all: array<f32, ${perThread}>;`}
+  ${chunk.keep}
+  if (index < ${queries}u) { all_most[index] = ${nothing}; all_sum[index] = 0.0; }
+  ${isSplit ? "" : `var all = array<f32, ${perThread}>();`}
   ${
     isSplit
       ? `let segment = group.z;
@@ -166,70 +164,44 @@ fn row_position(row: u32, sequence: u32) -> u32 {
   {`
       : `for (var segment = first / ${segmentPositions}u; segment * ${segmentPositions}u <= last; segment++) {`
   }
-    var acc: array<f32, ${perThread}>;
-    if (index < queries) { most[index] = ${nothing}; sum[index] = 0.0; }
+    var acc = array<f32, ${perThread}>();
+    if (index < ${queries}u) { most[index] = ${nothing}; sum[index] = 0.0; }
     let end = min(last + 1u, (segment + 1u) * ${segmentPositions}u);
     var start = segment * ${segmentPositions}u;
     if (first > start) { start = first / chunk * chunk; }
     for (var at = start; at < end; at += chunk) {
-      workgroupBarrier();
-      ${tileOf("keys")}
-      workgroupBarrier();
-      for (var i = index; i < num_queries * chunk; i += ${threads}u) {
-        let query = i / chunk;
-        let position = at + i % chunk;
-        let own = row_position(first_row + query / num_heads, sequence);
-        var score = ${nothing};
-        if (position <= min(own + p.ahead, context - 1u) && position >= first_seen(own)) {
-          var dot = 0.0;
-          for (var d = 0u; d < dim; d++) { dot = fma(q[query * dim + d], tile[i % chunk * (dim + 1u) + d], dot); }
-          score = dot * p.scale;
-          if (p.softCap != 0.0) { score = p.softCap * tanh(clamp(score / p.softCap, -15.0, 15.0)); }
-        }
-        scores[i] = score;
-      }
-      workgroupBarrier();
-      ${hasValues ? tileOf("values") : ""}
-      if (index < num_queries) {
-        var next = most[index];
-        for (var c = 0u; c < chunk; c++) { next = max(next, scores[index * chunk + c]); }
-        let before = weight_of(most[index], next);
-        var total = sum[index] * before;
-        for (var c = 0u; c < chunk; c++) {
-          let score = scores[index * chunk + c];
-          var weight = 0.0;
-          if (score > ${nothing}) { weight = weight_of(score, next); }
-          scores[index * chunk + c] = weight;
-          total = total + weight;
-        }
-        most[index] = next;
-        sum[index] = total;
-        factor[index] = before;
-      }
-      workgroupBarrier();
-      for (var e = 0u; e < ${perThread}u; e++) {
-        let i = index + e * ${threads}u;
-        if (i < num_queries * value_dim) {
-          let query = i / value_dim;
-          let column = dim - value_dim + i % value_dim;
-          var value = acc[e] * factor[query];
-          for (var c = 0u; c < chunk; c++) { value = fma(scores[query * chunk + c], tile[c * (dim + 1u) + column], value); }
-          acc[e] = value;
-        }
-      }
+      ${chunk.attend}
     }
     workgroupBarrier();
-    ${isSplit ? splitEnd(perThread) : foldEnd(perThread)}
+    ${isSplit ? splitEnd(perThread, threads) : foldEnd(perThread, threads)}
   }
-  ${isSplit ? "" : wholeEnd(perThread)}
+  ${isSplit ? "" : wholeEnd(perThread, threads)}
 }`;
+}
+
+/** Fills a tile of the chunk's keys, or values, `pitch` from position to position and zero outside; `stored` is how `value` is kept. */
+export function tileOf(
+  of: "keys" | "values",
+  { dtype, headDim }: AttentionKind,
+  tile: { readonly to: string; readonly columns: number; readonly pitch: number; readonly threads: number },
+  stored: string,
+): string {
+  const { to, columns, pitch, threads } = tile;
+  return `for (var i = index; i < ${columns}u * chunk; i += ${threads}u) {
+        let position = at + i / ${columns}u;
+        var value = 0.0;
+        if (position >= first && position <= last${columns > headDim ? ` && i % ${columns}u < dim` : ""}) {
+          value = ${of}_at((slot_of(sequence, position) * p.numKvHeads + kv_head) * ${kvHeadWords(dtype, headDim)}u, i % ${columns}u);
+        }
+        ${to}i / ${columns}u * ${pitch}u + i % ${columns}u] = ${stored};
+      }`;
 }
 
 const outputAt = `let query = i / value_dim;
       let row = first_row + query / num_heads;
       let head = kv_head * of_kv + first_head + query % num_heads;`;
 
-function splitEnd(perThread: number): string {
+function splitEnd(perThread: number, threads: number): string {
   return `for (var e = 0u; e < ${perThread}u; e++) {
       let i = index + e * ${threads}u;
       if (i >= num_queries * value_dim) { continue; }
@@ -240,7 +212,7 @@ function splitEnd(perThread: number): string {
     }`;
 }
 
-function foldEnd(perThread: number): string {
+function foldEnd(perThread: number, threads: number): string {
   return `if (index < num_queries) {
       let f = fold(all_most[index], most[index]);
       all_most[index] = f.most;
@@ -254,7 +226,7 @@ function foldEnd(perThread: number): string {
     }`;
 }
 
-function wholeEnd(perThread: number): string {
+function wholeEnd(perThread: number, threads: number): string {
   return `workgroupBarrier();
   for (var e = 0u; e < ${perThread}u; e++) {
     let i = index + e * ${threads}u;

@@ -18,15 +18,18 @@ export interface LinearKind {
   readonly weighs?: "input" | "output" | "nothing" | undefined;
 }
 
-/** Parameters of `main` and what keeps them, for sums by subgroups. */
-export function subgroupInputs({ hasNorm, subgroupSize }: LinearKind): {
+/** Parameters of `main` and what keeps them, for sums by subgroups; `main` may have the subgroup's number by another name. */
+export function subgroupInputs(
+  { hasNorm, subgroupSize }: LinearKind,
+  subgroup?: string,
+): {
   readonly parameters: string;
   readonly keep: string;
 } {
   if (!hasNorm || subgroupSize === undefined) return { parameters: "", keep: "" };
   return {
-    parameters: ", @builtin(subgroup_invocation_id) own_lane: u32, @builtin(subgroup_id) own_subgroup: u32",
-    keep: "lane_of_subgroup = own_lane; subgroup_of_lane = own_subgroup;",
+    parameters: `, @builtin(subgroup_invocation_id) own_lane: u32${subgroup === undefined ? ", @builtin(subgroup_id) own_subgroup: u32" : ""}`,
+    keep: `lane_of_subgroup = own_lane; subgroup_of_lane = ${subgroup ?? "own_subgroup"};`,
   };
 }
 

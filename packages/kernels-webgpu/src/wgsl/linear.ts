@@ -78,7 +78,7 @@ export function kindKey(kind: LinearKind): string {
   return `${formKey(form)}${isAligned ? "" : " ragged"}${normed}${weighs === undefined ? "" : ` weighing ${weighs}`} ${activation ?? ""}`;
 }
 
-function enablesOf({ hasNorm, subgroupSize }: LinearKind): readonly string[] {
+export function enablesOf({ hasNorm, subgroupSize }: LinearKind): readonly string[] {
   return hasNorm && subgroupSize !== undefined ? ["enable subgroups;"] : [];
 }
 
