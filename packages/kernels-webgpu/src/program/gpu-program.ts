@@ -145,7 +145,7 @@ export class GpuProgramBody implements Disposable {
     }
     const bound = this.#boundTo(cache);
     this.#gpu.upload(bound.step, 0, words);
-    const encoder = this.#gpu.device.createCommandEncoder();
+    const encoder = this.#gpu.encoder();
     let pass = encoder.beginComputePass();
     this.#encode(pass, bound, bound.ops, counts, adapted.adapters);
     const vocabBytes = 4 * this.checked.vocabSize;
@@ -194,8 +194,7 @@ export class GpuProgramBody implements Disposable {
         candidatesAt + index * candidateBytes,
         candidateBytes,
       );
-    this.#gpu.device.queue.submit([encoder.finish()]);
-    this.#gpu.counters.submits += 1;
+    this.#gpu.submit(encoder);
     this.#gpu.counters.encodeMs += performance.now() - started;
     return { staging, bytes };
   }
@@ -205,7 +204,7 @@ export class GpuProgramBody implements Disposable {
     const { logits } = this.arena;
     const rowBytes = 4 * this.checked.vocabSize;
     const staging = this.#gpu.takeStaging(rows.length * rowBytes);
-    const encoder = this.#gpu.device.createCommandEncoder();
+    const encoder = this.#gpu.encoder();
     for (const [index, row] of rows.entries())
       encoder.copyBufferToBuffer(
         this.#arenaBuffer,
@@ -214,8 +213,7 @@ export class GpuProgramBody implements Disposable {
         index * rowBytes,
         rowBytes,
       );
-    this.#gpu.device.queue.submit([encoder.finish()]);
-    this.#gpu.counters.submits += 1;
+    this.#gpu.submit(encoder);
     this.#gpu.counters.wholeRows += rows.length;
     return { staging, bytes: rows.length * rowBytes };
   }

@@ -6,7 +6,7 @@ import { type Shader, shaderCode } from "./shader.js";
 export const segmentPositions = 256;
 
 /** Below every score; WGSL leaves infinities open. */
-export const nothing = "-3.0e38";
+export const lowest = "-3.0e38";
 
 export const attentionParams = {
   rowsAt: "u32",
@@ -155,7 +155,7 @@ fn score_of(dot: f32) -> f32 {
   let last = min(row_position(first_row + num_rows - 1u, sequence) + p.ahead, context - 1u);
   let first = first_seen(row_position(first_row, sequence));
   ${chunk.keep}
-  if (index < ${queries}u) { all_most[index] = ${nothing}; all_sum[index] = 0.0; }
+  if (index < ${queries}u) { all_most[index] = ${lowest}; all_sum[index] = 0.0; }
   ${isSplit ? "" : `var all = array<f32, ${perThread}>();`}
   ${
     isSplit
@@ -165,7 +165,7 @@ fn score_of(dot: f32) -> f32 {
       : `for (var segment = first / ${segmentPositions}u; segment * ${segmentPositions}u <= last; segment++) {`
   }
     var acc = array<f32, ${perThread}>();
-    if (index < ${queries}u) { most[index] = ${nothing}; sum[index] = 0.0; }
+    if (index < ${queries}u) { most[index] = ${lowest}; sum[index] = 0.0; }
     let end = min(last + 1u, (segment + 1u) * ${segmentPositions}u);
     var start = segment * ${segmentPositions}u;
     if (first > start) { start = first / chunk * chunk; }
@@ -260,7 +260,7 @@ const dim = ${valueDim}u;
   let last = min(own + p.ahead, context - 1u);
   let first = first_seen(own);
   for (var d = lane; d < dim; d += 64u) {
-    var most = ${nothing};
+    var most = ${lowest};
     var sum = 0.0;
     var value = 0.0;
     for (var segment = first / ${segmentPositions}u; segment * ${segmentPositions}u <= last; segment++) {

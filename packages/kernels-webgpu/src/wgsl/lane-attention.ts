@@ -1,4 +1,4 @@
-import { type AttentionKind, type ChunkCode, nothing, tileOf } from "./attention.js";
+import { type AttentionKind, type ChunkCode, lowest, tileOf } from "./attention.js";
 
 const threads = 128;
 
@@ -45,7 +45,7 @@ var<workgroup> scores: array<f32, ${queries * positions}>;`,
         let query = i / chunk;
         let position = at + i % chunk;
         let own = row_position(first_row + query / num_heads, sequence);
-        var score = ${nothing};
+        var score = ${lowest};
         if (position <= min(own + p.ahead, context - 1u) && position >= first_seen(own)) {
           var dot = 0.0;
           for (var d = 0u; d < dim; d++) { dot = fma(q[query * dim + d], tile[i % chunk * (dim + 1u) + d], dot); }
@@ -63,7 +63,7 @@ var<workgroup> scores: array<f32, ${queries * positions}>;`,
         for (var c = 0u; c < chunk; c++) {
           let score = scores[index * chunk + c];
           var weight = 0.0;
-          if (score > ${nothing}) { weight = weight_of(score, next); }
+          if (score > ${lowest}) { weight = weight_of(score, next); }
           scores[index * chunk + c] = weight;
           total = total + weight;
         }

@@ -1,4 +1,4 @@
-import { type AttentionKind, type ChunkCode, nothing, tileOf } from "./attention.js";
+import { type AttentionKind, type ChunkCode, lowest, tileOf } from "./attention.js";
 import { type MatrixUnit, numSubgroups, tileCode, unitThreads } from "./matrix-unit.js";
 
 const positions = 32;
@@ -102,10 +102,10 @@ var<workgroup> part_sum: array<f32, ${threads}>;`,
       }
       workgroupBarrier();
       ${tileOf("values", kind, tile, tiles.half(bounded))}
-      var own_most = ${nothing};
+      var own_most = ${lowest};
       for (var c = part * ${run}u; c < (part + 1u) * ${run}u && query < num_queries; c++) {
         let position = at + c;
-        var score = ${nothing};
+        var score = ${lowest};
         if (position <= min(own + p.ahead, context - 1u) && position >= first_seen(own)) { score = score_of(totals[query * ${positions}u + c]); }
         totals[query * ${positions}u + c] = score;
         own_most = max(own_most, score);
@@ -120,7 +120,7 @@ var<workgroup> part_sum: array<f32, ${threads}>;`,
         var value = 0.0;
         if (query < num_queries) {
           let score = totals[query * ${positions}u + c];
-          if (score > ${nothing}) { value = weight_of(score, next); }
+          if (score > ${lowest}) { value = weight_of(score, next); }
         }
         let weight = ${tiles.half("value")};
         halves[${at.weights}u + query * ${weightPitch}u + c] = weight;
