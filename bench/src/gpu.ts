@@ -8,7 +8,8 @@ import { measureAdapter } from "./gpu/adapter-limits.js";
 import { readFlags } from "./gpu/flags.js";
 import { type GpuJob, measureModel } from "./gpu/measured-model.js";
 import { peerCases } from "./gpu/peers.js";
-import { type BenchCase, report, thisRun } from "./support/results.js";
+import { writeResults } from "./support/merged-results.js";
+import { type BenchCase, printCases, resultsFolder, thisRun } from "./support/results.js";
 import { embeddedModel } from "./support/served-model.js";
 
 const flags = readFlags(process.argv.slice(2));
@@ -16,19 +17,35 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 async function openAdapter(): Promise<Gpu> {
   try {
-    return await openGpu({ adapter: flags.adapter });
+    return await openGpu({ adapter: flags.adapter, timesSteps: true });
   } catch (error) {
     if (OctavoError.from(error).code !== "native_unavailable" || flags.adapter !== undefined) throw error;
-    const software = await openTestGpu();
+    const software = await openTestGpu({ timesSteps: true });
     if (typeof software !== "string") return software;
     throw error;
   }
 }
 
+const endsAt = flags.minutes === undefined ? Infinity : performance.now() + 60_000 * flags.minutes;
 const gpu = await openAdapter();
 say(`${gpu.description} (${gpu.features.join(" + ") || "no optional features"})`);
+const cases: BenchCase[] = [];
+const failures: { readonly name: string; readonly error: string }[] = [];
+function noteFailure(name: string, error: unknown): void {
+  const { message } = OctavoError.from(error);
+  failures.push({ name, error: message });
+  say(`${name} FAILED: ${message}`);
+}
+
+/** All that is known so far: whatever ends the process, what was measured is kept. */
+function keep(): void {
+  if (gpu.isSoftware) return;
+  const results = { benchmark: "gpu", adapter: gpu.description, ...thisRun(), cases, failures };
+  writeResults(`${resultsFolder}gpu.json`, results);
+}
+
 const limits = await measureAdapter(gpu);
-const cases: BenchCase[] = [
+cases.push(
   { name: "copies, read and written", unit: "GB/s", octavo: limits.copyBytes / 1e9 },
   {
     name: "f16 products, in registers",
@@ -36,29 +53,38 @@ const cases: BenchCase[] = [
     octavo: limits.f16Operations / 1e9,
     details: { unit: limits.f16Unit },
   },
-];
+);
+keep();
 
 const sizes = {
   streams: flags.streams,
   promptTokens: flags.promptTokens ?? (gpu.isSoftware ? 40 : 2048),
   newTokens: flags.newTokens ?? (gpu.isSoftware ? 2 : 64),
 };
-const jobs: (() => GpuJob)[] = [
-  () => ({ ...sizes, name: flags.model ?? "octavo-mini", path: flags.model ?? embeddedModel }),
+/** Layers of the model that answers are compared with: the same kernels, and a gigabyte or two in place of sixteen. */
+const checkedLayers = 2;
+const ownModel = flags.model ?? embeddedModel;
+const jobs: { readonly name: string; readonly make: () => Omit<GpuJob, "name"> }[] = [
+  {
+    name: flags.model ?? "octavo-mini",
+    make: () => ({ ...sizes, path: ownModel, checkPath: ownModel }),
+  },
 ];
 for (const shape of flags.shapes ?? (gpu.isSoftware ? [] : ["llama-3.1-8b" as const]))
   for (const type of flags.types)
-    jobs.push(() => {
-      const { path } = modelFile(flags.modelFolder, shape, type, (file) => say(`writing ${file}`));
-      const is8B = shape === "llama-3.1-8b" && !gpu.isSoftware;
-      const decodeShare = type.startsWith("q4") ? 40 : 55;
-      return {
-        ...sizes,
-        name: `${shape} ${type}`,
-        shape,
-        path,
-        ...(is8B && { targets: { decodeShare, batchRatio: 12 } }),
-      };
+    jobs.push({
+      name: `${shape} ${type}`,
+      make: () => {
+        const write = (file: string): void => say(`writing ${file}`);
+        const is8B = shape === "llama-3.1-8b" && !gpu.isSoftware;
+        return {
+          ...sizes,
+          shape,
+          path: modelFile(flags.modelFolder, shape, type, write).path,
+          checkPath: modelFile(flags.modelFolder, shape, type, write, checkedLayers).path,
+          ...(is8B && { targets: { decodeShare: type.startsWith("q4") ? 40 : 55, batchRatio: 12 } }),
+        };
+      },
     });
 
 /** With products in f32, then in f16 where the adapter has matrix units for them. */
@@ -67,10 +93,9 @@ async function* openings(): AsyncGenerator<readonly [gpu: Gpu, suffix: string]> 
   if (flags.lanesOnly || gpu.matrixShapes.length === 0) return;
   let onUnits: Gpu;
   try {
-    onUnits = await openGpu({ adapter: flags.adapter, matrixUnits: true });
+    onUnits = await openGpu({ adapter: flags.adapter, matrixUnits: true, timesSteps: true });
   } catch (error) {
-    if (OctavoError.from(error).code !== "native_unavailable") throw error;
-    say(OctavoError.from(error).message);
+    noteFailure("f16 products", error);
     return;
   }
   yield [onUnits, ", f16 products"];
@@ -78,23 +103,35 @@ async function* openings(): AsyncGenerator<readonly [gpu: Gpu, suffix: string]> 
 }
 
 for await (const [opened, suffix] of openings())
-  for (const make of jobs) {
-    const plain = make();
-    const job = { ...plain, name: `${plain.name}${suffix}` };
-    say(`${job.name} ...`);
-    try {
-      const measured = await measureModel(opened, limits, job);
-      cases.push(...measured, ...(await peerCases(flags, job, measured)));
-    } catch (error) {
-      const { code, message } = OctavoError.from(error);
-      if (code !== "out_of_memory") throw error;
-      say(`${job.name} does not fit: ${message}`);
+  for (const { name: plain, make } of jobs) {
+    const name = `${plain}${suffix}`;
+    if (performance.now() > endsAt) {
+      noteFailure(name, new OctavoError("deadline_exceeded", `not begun: ${flags.minutes} minutes are over`));
+      continue;
     }
+    say(`${name} ...`);
+    try {
+      const job = { ...make(), name };
+      const measured = await measureModel(opened, limits, job);
+      cases.push(...measured);
+      keep();
+      if (performance.now() < endsAt) cases.push(...(await peerCases(flags, job, measured, noteFailure)));
+    } catch (error) {
+      noteFailure(name, error);
+    }
+    keep();
   }
 gpu[Symbol.dispose]();
 if (gpu.isSoftware) {
   say(
     "A software adapter: these figures say that everything runs, and nothing of speed; they are printed, not kept.",
   );
-  say(JSON.stringify({ benchmark: "gpu", adapter: gpu.description, ...thisRun(), cases }, undefined, 2));
-} else report("gpu", cases);
+  say(
+    JSON.stringify(
+      { benchmark: "gpu", adapter: gpu.description, ...thisRun(), cases, failures },
+      undefined,
+      2,
+    ),
+  );
+} else printCases(cases);
+if (failures.length > 0) process.exitCode = 1;

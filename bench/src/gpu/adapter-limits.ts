@@ -104,11 +104,14 @@ diagnostic(off, chromium.subgroup_matrix_uniformity);
   return kernels;
 }
 
+/** None where the driver does not take the kernel. */
 async function operationsPerSecond({ device, isSoftware }: Gpu, kernel: PeakKernel): Promise<number> {
+  device.pushErrorScope("validation");
   const pipeline = device.createComputePipeline({
     layout: "auto",
     compute: { module: device.createShaderModule({ code: kernel.code }), entryPoint: "main" },
   });
+  if ((await device.popErrorScope()) !== null) return 0;
   const [input, output] = [0, 1].map(() => device.createBuffer({ size: 1 << 16, usage: 128 | 8 })) as [
     GPUBuffer,
     GPUBuffer,

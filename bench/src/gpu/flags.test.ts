@@ -23,10 +23,12 @@ test("flags of the gpu benchmark: defaults follow the adapter, lists and counts 
     "4",
     "--prompt",
     "128",
+    "--minutes",
+    "9",
   ]);
   assert.deepEqual(
-    [given.shapes, given.types, given.streams, given.promptTokens],
-    [["tiny", "llama-3.1-8b"], ["q8_0"], [4], 128],
+    [given.shapes, given.types, given.streams, given.promptTokens, given.minutes],
+    [["tiny", "llama-3.1-8b"], ["q8_0"], [4], 128, 9],
   );
 });
 

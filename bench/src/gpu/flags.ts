@@ -13,6 +13,8 @@ export interface GpuFlags {
   readonly streams: readonly number[];
   readonly promptTokens: number | undefined;
   readonly newTokens: number | undefined;
+  /** After so many, no further model or peer is begun. */
+  readonly minutes: number | undefined;
   /** Leaves out the second pass, with products on matrix units, where the adapter has them. */
   readonly lanesOnly: boolean;
   readonly transformersPython: string | undefined;
@@ -27,6 +29,7 @@ const usage = `npm run bench -- gpu [flags]
   --types LIST           of ${fileTypes.join(", ")} (default: f16,q4_0)
   --streams LIST         numbers of streams to decode (default: 1,32)
   --prompt N, --new N    tokens of a prefill (default: 2048; 40 on software) and of each stream (default: 64; 2 on software)
+  --minutes N            begin nothing after so many minutes; what was measured is kept (default: no limit)
   --lanes-only           leave products on matrix units out, which adapters that have them are measured with too
   --transformers PYTHON  an interpreter that has torch and transformers: measured beside, on the shapes, in 16 bits
   --vllm PYTHON          one that has vLLM: likewise
@@ -43,6 +46,7 @@ export function readFlags(args: readonly string[]): GpuFlags {
     streams: (values.streams ?? "1,32").split(",").map((part) => countOf("streams", part)),
     promptTokens: values.prompt === undefined ? undefined : countOf("prompt", values.prompt),
     newTokens: values.new === undefined ? undefined : countOf("new", values.new),
+    minutes: values.minutes === undefined ? undefined : countOf("minutes", values.minutes),
     lanesOnly: values["lanes-only"] === true,
     transformersPython: values.transformers,
     vllmPython: values.vllm,
@@ -60,6 +64,7 @@ function parse(args: readonly string[]) {
     streams: text,
     prompt: text,
     new: text,
+    minutes: text,
     "lanes-only": { type: "boolean" } as const,
     transformers: text,
     vllm: text,

@@ -8,10 +8,14 @@ import { fullSteps } from "../cpu/workers/steps.js";
 import type { ShapeName } from "../cpu/models/shapes.js";
 import { decode } from "../steps/step-costs.js";
 import type { BenchCase } from "../support/results.js";
+import { median } from "../support/median.js";
 import type { AdapterLimits } from "./adapter-limits.js";
+import { besideHelpers, type LoopDelay, withLoopDelay } from "./beside-helpers.js";
 
 export interface GpuJob {
   readonly path: string;
+  /** The same kernels in a model that the CPU answers within seconds. */
+  readonly checkPath: string;
   readonly name: string;
   readonly streams: readonly number[];
   readonly promptTokens: number;
@@ -30,8 +34,16 @@ const sizesOf = ({
     ? { context: 2, prompt: 6, answer: 4, rounds: 1 }
     : { context: 16, prompt: 24, answer: 24, rounds: 3 };
 
-/** The CPU's greedy continuation of a prompt, with its likeliest tokens at each step. */
-async function cpuAnswer(path: string, promptTokens: number, newTokens: number): Promise<PeerAnswer> {
+const answers = new Map<string, Promise<PeerAnswer>>();
+
+/** The CPU's greedy continuation of a prompt, with its likeliest tokens at each step; asked for once. */
+function cpuAnswer(path: string, promptTokens: number, newTokens: number): Promise<PeerAnswer> {
+  const known = answers.get(path) ?? askCpu(path, promptTokens, newTokens);
+  answers.set(path, known);
+  return known;
+}
+
+async function askCpu(path: string, promptTokens: number, newTokens: number): Promise<PeerAnswer> {
   await using llm = await LLM.load(path, { maxModelLen: 64 });
   const prompt = new PromptSource(llm.config.vocabSize).next(promptTokens);
   const { sequences } = await llm.generate(Int32Array.from(prompt), {
@@ -55,13 +67,13 @@ export async function measureModel(gpu: Gpu, limits: AdapterLimits, job: GpuJob)
   const { context, prompt, answer, rounds } = sizesOf(gpu);
   // A binding holds a layer's keys, of models of one layer too.
   const cacheBytes = Math.min(1 << 30, 2 * gpu.mostBytes);
-  await checkPeerAnswer(job.path, await cpuAnswer(job.path, prompt, answer), {
+  await checkPeerAnswer(job.checkPath, await cpuAnswer(job.checkPath, prompt, answer), {
     backend: createWebGpuBackend(gpu),
     kvCacheMemoryBytes: cacheBytes,
   });
-  const counted = { multiplyAdds: 0 };
+  const sizes = { multiplyAdds: 0 };
   await using llm = await LLM.load(job.path, {
-    backend: counting(createWebGpuBackend(gpu), (spec) => (counted.multiplyAdds ||= multiplyAddsOf(spec))),
+    backend: counting(createWebGpuBackend(gpu), (spec) => (sizes.multiplyAdds ||= multiplyAddsOf(spec))),
     kvCacheMemoryBytes: cacheBytes,
     maxModelLen: job.promptTokens + job.newTokens + 32,
     maxNumBatchedTokens: Math.max(job.promptTokens, 128),
@@ -79,9 +91,19 @@ export async function measureModel(gpu: Gpu, limits: AdapterLimits, job: GpuJob)
     encodeOf.set(streams, measured.encodeMs);
     const name = `${job.name}: decode, ${streams} ${streams === 1 ? "stream" : "streams"}`;
     const { seconds, ...details } = measured;
+    const stepMs = 1000 * seconds;
     const share = (100 * llm.weightBytes) / seconds / limits.copyBytes;
     cases.push(
-      { name, unit: "tokens/s", octavo: streams / seconds, details: { ...details, stepMs: 1000 * seconds } },
+      { name, unit: "tokens/s", octavo: streams / seconds, details: { ...details, stepMs } },
+      ...(details.busyMs > 0
+        ? [
+            {
+              name: `${name}: GPU without work, of a step`,
+              unit: "%",
+              octavo: 100 * (1 - details.busyMs / stepMs),
+            },
+          ]
+        : []),
       {
         name: `${name}: weights read, of copy bandwidth`,
         unit: "%",
@@ -90,6 +112,17 @@ export async function measureModel(gpu: Gpu, limits: AdapterLimits, job: GpuJob)
       },
     );
   }
+  const most = Math.max(...job.streams);
+  const beside = await besideHelpers(llm, () =>
+    measureDecode(gpu, llm, source.next(context), most, job.newTokens),
+  );
+  const { seconds, ...details } = beside;
+  cases.push({
+    name: `${job.name}: decode, ${most} streams, while texts are tokenised and grammars compiled`,
+    unit: "x of the tokens/s without",
+    octavo: most / seconds / (tokensPerSecond.get(most) ?? Number.NaN),
+    details: { ...details, stepMs: 1000 * seconds },
+  });
   const { numLayers } = llm.config;
   const encodeMs = encodeOf.get(Math.min(...job.streams)) ?? Number.NaN;
   cases.push({
@@ -111,7 +144,7 @@ export async function measureModel(gpu: Gpu, limits: AdapterLimits, job: GpuJob)
     ...(await prefillCases(
       llm,
       source,
-      { multiplyAdds: counted.multiplyAdds, rounds, leastShare: gpu.matrixUnit === undefined ? 5 : 20 },
+      { multiplyAdds: sizes.multiplyAdds, rounds, leastShare: gpu.matrixUnit === undefined ? 5 : 20 },
       limits,
       job,
     )),
@@ -149,6 +182,10 @@ async function prefillCases(
   ];
 }
 
+const counted = ["encodeMs", "gapMs", "busyMs", "dispatches", "uploadedBytes", "readBytes"] as const;
+
+type StepCosts = Record<(typeof counted)[number], number>;
+
 /** Steps in which all streams decode and nothing else runs, and what they cost the processor. */
 async function measureDecode(
   gpu: Gpu,
@@ -156,42 +193,48 @@ async function measureDecode(
   promptTokens: readonly number[],
   streams: number,
   newTokens: number,
-): Promise<{
-  readonly seconds: number;
-  readonly encodeMs: number;
-  readonly dispatches: number;
-  readonly uploadedBytes: number;
-  readonly readBytes: number;
-}> {
+): Promise<StepCosts & { readonly seconds: number; readonly loop: LoopDelay }> {
   const prompt = Int32Array.from(promptTokens);
   const steps: StepRecord[] = [];
-  const costs: { encodeMs: number; dispatches: number; uploadedBytes: number; readBytes: number }[] = [];
+  const costs: StepCosts[] = [];
   let before = { ...gpu.counters };
   using _ = llm.engine.observe({
     onStep(step) {
       steps.push(step);
-      const { encodeMs, dispatches, uploadedBytes, readBytes } = gpu.counters;
       if (step.prefillTokens === 0 && step.decodeTokens === streams)
-        costs.push({
-          encodeMs: encodeMs - before.encodeMs,
-          dispatches: dispatches - before.dispatches,
-          uploadedBytes: uploadedBytes - before.uploadedBytes,
-          readBytes: readBytes - before.readBytes,
-        });
+        costs.push(each((key) => gpu.counters[key] - before[key]));
       before = { ...gpu.counters };
     },
   });
-  await decode(llm.engine, prompt, streams, newTokens + 4);
+  const { loop } = await withLoopDelay(async () => {
+    await decode(llm.engine, prompt, streams, newTokens + 4);
+    return {};
+  });
   const { count, wallMs } = fullSteps(steps, streams, newTokens);
-  const middle = (key: keyof (typeof costs)[number]): number =>
-    costs.map((cost) => cost[key]).toSorted((a, b) => a - b)[costs.length >> 1] ?? Number.NaN;
   return {
     seconds: wallMs / count / 1000,
-    encodeMs: middle("encodeMs"),
-    dispatches: middle("dispatches"),
-    uploadedBytes: middle("uploadedBytes"),
-    readBytes: middle("readBytes"),
+    loop,
+    ...each((key) =>
+      typical(
+        key,
+        costs.map((cost) => cost[key]),
+      ),
+    ),
   };
+}
+
+/**
+ * Busy times are told late, each with the step behind it: the first is a prompt's. The mean of the others holds, and is what a step's mean
+ * time is held against.
+ */
+function typical(key: keyof StepCosts, values: readonly number[]): number {
+  if (key !== "busyMs") return median(values);
+  const own = values.slice(1);
+  return own.reduce((sum, value) => sum + value, 0) / own.length;
+}
+
+function each(valueOf: (key: keyof StepCosts) => number): StepCosts {
+  return Object.fromEntries(counted.map((key) => [key, valueOf(key)])) as StepCosts;
 }
 
 /** Tells each program that is compiled. */

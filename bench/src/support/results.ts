@@ -45,6 +45,11 @@ export function thisMachine(): BenchMachine {
 /** Writes `bench/results/NAME.json` and prints the cases as a table. */
 export function report(benchmark: string, cases: readonly BenchCase[]): void {
   writeResults(`${resultsFolder}${benchmark}.json`, { benchmark, ...thisRun(), cases });
+  printCases(cases);
+}
+
+/** A table of cases, and which targets they meet. */
+export function printCases(cases: readonly BenchCase[]): void {
   const width = Math.max(...cases.map((item) => item.name.length));
   for (const { name, unit, octavo, target } of cases) {
     const bound = [

@@ -11,12 +11,12 @@ import {
 } from "@octavo/kernels/testing/op-harness";
 import { SeededRandom } from "@octavo/kernels/testing/seeded-random";
 import type { Gpu } from "./device/gpu.js";
-import { openTestGpu } from "./testing/software-gpu.js";
+import { openMatrixGpu, openTestGpu } from "./testing/software-gpu.js";
 import { createWebGpuBackend } from "./webgpu-backend.js";
 
 const gpu = await openTestGpu();
 const plainGpu = await openTestGpu({ subgroups: false });
-const matrixGpu = await openTestGpu({ matrixUnits: true });
+const matrixGpu = await openMatrixGpu();
 const numRows = 40;
 
 interface ProductCase {
@@ -164,52 +164,59 @@ describe("subgroup matrices", { skip: typeof matrixGpu === "string" && matrixGpu
 });
 
 describe("the same bits from attention", { skip: typeof gpu === "string" && gpu }, () => {
-  if (typeof gpu === "string") return;
-
-  test("of attention over three segments: alone in a step, and among all tokens of the prompt", async () => {
-    using backend = createWebGpuBackend(gpu);
-    const [numTokens, dim] = [530, 8];
-    const random = new SeededRandom(3);
-    const table = await matrix(backend, numTokens, 4 * dim, random.floats(numTokens * 4 * dim));
-    const [q, k, v] = [
-      { buffer: 0, column: 0, width: 2 * dim },
-      { buffer: 0, column: 2 * dim, width: dim },
-      { buffer: 0, column: 3 * dim, width: dim },
-    ];
-    const heads = { numHeads: 2, numKvHeads: 1, headDim: dim, scale: 0.3, layer: 0 };
-    using program = backend.compile({
-      buffers: [4 * dim, 2 * dim],
-      ops: [
-        { op: "embedding", weight: table, out: { buffer: 0 } },
-        { op: "attention", q, k, v, out: { buffer: 1 }, ...heads },
-      ],
-      hidden: { buffer: 1 },
-      head: { weight: await matrix(backend, 1, 2 * dim, new Float32Array(2 * dim)) },
-      maxTokens: numTokens,
-    });
-    const tokens = Array.from({ length: numTokens }, (_, index) => index);
-    const whole = promptPlan(
-      tokens,
-      tokens.map(() => ({ kind: "hidden" })),
-    );
-    const cacheSpec = { ...smallestCache, layers: [{ numKvHeads: 1, headDim: dim }], dtype: "f16" } as const;
-    using cache = backend.createKvCache(cacheSpec);
-    const all = await backend.execute(program, cache, whole);
-    for (const position of [300, numTokens - 1]) {
-      const alone = await backend.execute(program, cache, {
-        ...whole,
-        numTokens: 1,
-        tokenIds: Int32Array.of(position),
-        positions: Int32Array.of(position),
-        slots: Int32Array.of(position),
-        queryStarts: Int32Array.of(0, 1),
-        contextLengths: Int32Array.of(position + 1),
-        outputTokens: Int32Array.of(0),
-        outputs: [{ kind: "hidden" }],
+  for (const [unit, on] of [
+    ["lanes", gpu],
+    ["matrix units", matrixGpu],
+  ] as const)
+    test(`over three segments on ${unit}: alone in a step, and among all tokens of the prompt`, async () => {
+      if (typeof on === "string") return;
+      using backend = createWebGpuBackend(on);
+      const [numTokens, dim] = [530, 8];
+      const random = new SeededRandom(3);
+      const table = await matrix(backend, numTokens, 4 * dim, random.floats(numTokens * 4 * dim));
+      const [q, k, v] = [
+        { buffer: 0, column: 0, width: 2 * dim },
+        { buffer: 0, column: 2 * dim, width: dim },
+        { buffer: 0, column: 3 * dim, width: dim },
+      ];
+      const heads = { numHeads: 2, numKvHeads: 1, headDim: dim, scale: 0.3, layer: 0 };
+      using program = backend.compile({
+        buffers: [4 * dim, 2 * dim],
+        ops: [
+          { op: "embedding", weight: table, out: { buffer: 0 } },
+          { op: "attention", q, k, v, out: { buffer: 1 }, ...heads },
+        ],
+        hidden: { buffer: 1 },
+        head: { weight: await matrix(backend, 1, 2 * dim, new Float32Array(2 * dim)) },
+        maxTokens: numTokens,
       });
-      assertSameBits(alone.rows[0]?.hidden, all.rows[position]?.hidden, `position ${position}`);
-    }
-  });
+      const tokens = Array.from({ length: numTokens }, (_, index) => index);
+      const whole = promptPlan(
+        tokens,
+        tokens.map(() => ({ kind: "hidden" })),
+      );
+      const cacheSpec = {
+        ...smallestCache,
+        layers: [{ numKvHeads: 1, headDim: dim }],
+        dtype: "f16",
+      } as const;
+      using cache = backend.createKvCache(cacheSpec);
+      const all = await backend.execute(program, cache, whole);
+      for (const position of [300, numTokens - 1]) {
+        const alone = await backend.execute(program, cache, {
+          ...whole,
+          numTokens: 1,
+          tokenIds: Int32Array.of(position),
+          positions: Int32Array.of(position),
+          slots: Int32Array.of(position),
+          queryStarts: Int32Array.of(0, 1),
+          contextLengths: Int32Array.of(position + 1),
+          outputTokens: Int32Array.of(0),
+          outputs: [{ kind: "hidden" }],
+        });
+        assertSameBits(alone.rows[0]?.hidden, all.rows[position]?.hidden, `position ${position}`);
+      }
+    });
 });
 
 function int8Source(rows: number, cols: number, random: SeededRandom): MatrixSource {

@@ -47,7 +47,6 @@ import {
 import { AdapterBody } from "./program/adapter.js";
 import { fuse } from "./program/fusion.js";
 import { type EncodedStep, GpuProgramBody } from "./program/gpu-program.js";
-import { checkSupported } from "./program/lower.js";
 import { rowAdaptersOf } from "./program/step-buffer.js";
 import { RowFinisher } from "./sampling/finish-rows.js";
 import { TokenHistory } from "./sampling/sampler-state.js";
@@ -159,12 +158,14 @@ class WebGpuBackend implements Backend {
           `a KV cache of ${formatBinaryBytes(most)} fits (--kv-cache-memory).`,
       );
     }
-    const layers = (what: string): GPUBuffer[] =>
-      spec.layers.map((layer) => this.#gpu.buffer(4 * wordsOf(layer), `A layer's ${what} in the KV cache`));
+    const layers = (what: string, wordsOfLayer = wordsOf): GPUBuffer[] =>
+      spec.layers.map((layer) =>
+        this.#gpu.buffer(4 * wordsOfLayer(layer), `A layer's ${what} in the KV cache`),
+      );
     return {
       spec: { ...spec },
       keys: layers("keys"),
-      values: layers("values"),
+      values: layers("values", (layer) => (layer.isLatent === true ? 0 : wordsOf(layer))),
       states: (spec.states?.widths ?? []).map((width) =>
         this.#gpu.buffer(4 * width * (spec.states?.numSlots ?? 0), "Recurrent state"),
       ),
@@ -184,7 +185,6 @@ class WebGpuBackend implements Backend {
 
   #compiled(spec: ProgramSpec): GpuProgramBody {
     const checked = checkProgram(spec);
-    checkSupported(spec.ops);
     const memories = new Set<Memory>();
     const matrices = new Map<Matrix, MatrixStorage>();
     const vectors = new Map<Vector, GPUBuffer>();

@@ -28,16 +28,20 @@ export function defaultModelFolder(env: NodeJS.ProcessEnv = process.env): string
   return join(env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "octavo", "bench-models");
 }
 
-/** The file of a shape and type, written when it is not in the folder yet. */
+/** The file of a shape and type, or of its first layers, written when it is not in the folder yet. */
 export function modelFile(
   folder: string,
   shapeName: ShapeName,
   type: FileType,
   onWrite: (path: string, bytes: number) => void = () => {},
+  mostLayers = Infinity,
 ): ModelFile {
-  const shape: BenchShape = modelShapes[shapeName];
+  const whole: BenchShape = modelShapes[shapeName];
+  const isCut = mostLayers < whole.numLayers;
+  const shape = isCut ? { ...whole, numLayers: mostLayers } : whole;
   const tensors = modelTensors(shape, type);
-  const path = join(folder, `${shapeName}-${type}-v${CONTENT_VERSION}.gguf`);
+  const layers = isCut ? `-${mostLayers}-layers` : "";
+  const path = join(folder, `${shapeName}${layers}-${type}-v${CONTENT_VERSION}.gguf`);
   if (!existsSync(path)) {
     onWrite(path, matrixBytes(tensors));
     mkdirSync(folder, { recursive: true });

@@ -62,11 +62,13 @@ const shapeBlocks: Readonly<Record<TensorType, (tensor: TensorSpec, blockBytes: 
     halfScales(unsignedScales(deviation / (deviationOfCodes(64) * deviationOfCodes(256))), bytes, 208),
 };
 
+let quantiles: Float64Array | undefined;
+
 /** Normal values: 16 random bits choose one of the quantiles. */
 function sixteenBits({ deviation, mean }: TensorSpec, encode: (value: number) => number): ShapeChunk {
-  const table = Uint16Array.from({ length: 65_536 }, (_, index) =>
-    encode(mean + deviation * normalQuantile((index + 0.5) / 65_536)),
-  );
+  // They are the same for all tensors, and slow to find.
+  quantiles ??= Float64Array.from({ length: 65_536 }, (_, index) => normalQuantile((index + 0.5) / 65_536));
+  const table = Uint16Array.from(quantiles, (quantile) => encode(mean + deviation * quantile));
   return (chunk) => {
     const values = new Uint16Array(chunk.buffer);
     for (let i = 0; i < values.length; i++) values[i] = table[values[i] ?? 0] ?? 0;

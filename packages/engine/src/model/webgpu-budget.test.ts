@@ -54,6 +54,28 @@ test(
   },
 );
 
+test(
+  "steps are timed by the GPU's own clock on request, and the time without one is counted",
+  { skip: typeof gpu === "string" && gpu },
+  async (t) => {
+    if (typeof gpu === "string") return;
+    const timed = await openTestGpu({ timesSteps: true });
+    assert.ok(typeof timed !== "string");
+    if (!timed.features.includes("timestamp-query")) return t.skip("the adapter has no timestamps");
+    using backend = createWebGpuBackend(timed, { ownsGpu: true });
+    const checkpoint = await openCheckpoint(fixtureCheckpoint("llama3"));
+    using runner = await ModelRunner.load(backend, checkpoint, 16, "f32");
+    await runner.hidden([1, 2, 3]);
+    await timed.settled();
+    const first = { ...timed.counters };
+    assert.ok(first.busyMs > 0 && first.gapMs === 0, JSON.stringify(first));
+    await runner.hidden([4]);
+    await timed.settled();
+    assert.ok(timed.counters.busyMs > first.busyMs && timed.counters.gapMs > 0);
+    assert.equal(gpu.counters.busyMs, 0);
+  },
+);
+
 /** Beside the layers: embedding, gathered rows, last norm, head and its end. */
 const outsideLayers = 5;
 
@@ -175,6 +197,8 @@ describe("what a decode step costs on WebGPU", { skip: typeof gpu === "string" &
               readBytes: since("readBytes"),
               wholeRows: since("wholeRows"),
               encodeMs: since("encodeMs"),
+              gapMs: since("gapMs"),
+              busyMs: since("busyMs"),
             });
           before = now;
         },

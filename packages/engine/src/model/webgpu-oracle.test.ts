@@ -1,9 +1,6 @@
-import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
 import { ChangedCheckpoint, readModelFixtures } from "@octavo/artifacts/testing/model-fixtures";
-import { planModel } from "@octavo/artifacts/program/registry";
-import { kvLayersOf } from "@octavo/kernels";
 import { createWebGpuBackend } from "@octavo/kernels-webgpu";
 import { openTestGpu } from "@octavo/kernels-webgpu/testing/software-gpu";
 import { compareChoices, compareGreedy, compareLogits } from "../testing/oracles/model-oracle-suite.js";
@@ -12,13 +9,10 @@ import { ModelRunner } from "../testing/oracles/model-runner.js";
 const gpu = await openTestGpu();
 
 /** One of each kind of op; all models before a release (`npm run test:all -- --full`), and where the machine's own adapter is tested. */
-const few = ["llama3", "gemma2", "gpt-oss", "qwen3-5"];
+const few = ["llama3", "gemma2", "gpt-oss", "qwen3-5", "deepseek-v3", "llama4"];
 const { OCTAVO_TEST_GPU: ownAdapter, OCTAVO_TEST_FULL: isFull } = process.env;
-/** Latent attention, and attention within chunks. */
-const onCpuAlone = /^(?:deepseek-v[23]|glm4-moe-lite|llama4.*)$/;
 const fixtures = readModelFixtures().filter(
-  ({ name }) =>
-    !onCpuAlone.test(name) && (ownAdapter !== undefined || isFull !== undefined || few.includes(name)),
+  ({ name }) => ownAdapter !== undefined || isFull !== undefined || few.includes(name),
 );
 
 /** Relative to the largest logit of a row. Weights keep their codes and are multiplied in f32, but those of MXFP4 become f16. */
@@ -36,10 +30,6 @@ describe(
         const checkpoint = await openCheckpoint(folder.path);
         const { dtype, vocabSize } = checkpoint.config;
         const maxTokens = fixture.prompt.length + fixture.greedy.length;
-        if (kvLayersOf(planModel(checkpoint.config).ops).some((layer) => layer.isLatent)) {
-          await assert.rejects(ModelRunner.load(backend, checkpoint, maxTokens, "f32"), /latent attention/);
-          return;
-        }
         using runner = await ModelRunner.load(backend, checkpoint, maxTokens, "f32");
         await compareLogits(runner, fixture, vocabSize, tolerance[dtype]);
         if (dtype === "f32") await compareGreedy(runner, fixture);

@@ -1,13 +1,13 @@
 import { test } from "node:test";
 import { fixtureAdapter, fixtureCheckpoint, fixtureGguf } from "@octavo/artifacts/testing/model-fixtures";
 import { createWebGpuBackend } from "@octavo/kernels-webgpu";
-import { openTestGpu } from "@octavo/kernels-webgpu/testing/software-gpu";
+import { openMatrixGpu, openTestGpu } from "@octavo/kernels-webgpu/testing/software-gpu";
 import type { KvDtype } from "@octavo/kernels";
 import { openNativeModel } from "../testing/oracles/native-model.js";
 import { scheduleProperties } from "../testing/schedules/schedule-properties.js";
 
 const gpu = await openTestGpu();
-const matrixGpu = await openTestGpu({ matrixUnits: true });
+const matrixGpu = await openMatrixGpu();
 
 /** Steps take a tenth of a second where the CPU draws: `npm run test:all -- --full` runs all, more often. */
 const isFull = process.env["OCTAVO_TEST_FULL"] !== undefined;
@@ -37,8 +37,10 @@ if (isFull) {
   schedules("f32 with a sliding window", fixtureCheckpoint("mistral"), "f16");
   schedules("experts in MXFP4, attention sinks", fixtureCheckpoint("gpt-oss"), "bf16");
   schedules("Gated DeltaNet beside attention", fixtureCheckpoint("qwen3-5"), "f32");
+  schedules("latent attention", fixtureCheckpoint("deepseek-v3"), "f16");
+  schedules("attention within chunks", fixtureCheckpoint("llama4"), "int8");
   schedules("GGUF q8_0 under adapters", fixtureGguf("llama3-q8_0"), "int8", {
     adapters: ["llama3-all", "llama3-upper"].map(fixtureAdapter),
   });
-  schedules("GGUF q4_0 on subgroup matrices", fixtureGguf("llama3-q4_0"), "f16", { on: matrixGpu });
+  schedules("GGUF q4_0 on matrix units", fixtureGguf("llama3-q4_0"), "f16", { on: matrixGpu });
 }

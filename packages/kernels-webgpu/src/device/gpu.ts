@@ -1,7 +1,9 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import { formatBinaryBytes } from "@octavo/protocol/options";
 import type { Shader } from "../wgsl/shader.js";
-import { type MatrixUnit, matrixUnitOf } from "../wgsl/matrix-linear.js";
+import { matrixUnitOf } from "../wgsl/matrix-linear.js";
+import type { MatrixUnit } from "../wgsl/matrix-unit.js";
+import { StepTimer } from "./step-timer.js";
 import { isSoftwareAdapter, type MatrixShape, matrixShapesOf } from "./adapter-traits.js";
 
 /** A compiled shader. Kernels whose bindings are alike share bind groups. */
@@ -25,14 +27,23 @@ export interface GpuCounters {
   /** Rows of logits read because the most likely tokens did not decide what was sampled. */
   wholeRows: number;
   encodeMs: number;
+  /** From when a step's results were read until the next was submitted: in it, the GPU has nothing to do. */
+  gapMs: number;
+  /** By the GPU's own clock, where steps are timed. */
+  busyMs: number;
 }
 
 /** Which optional units of a device kernels may use. */
 export interface GpuUses {
-  /** Products of f16 on subgroup matrices. Default: false. */
-  readonly matrixUnits?: boolean;
+  /**
+   * Multiplies on subgroup matrices, or as a given unit does: inputs and weights as f16, in every step alike, so that schedules stay
+   * invisible. Default: false.
+   */
+  readonly matrixUnits?: boolean | MatrixUnit;
   /** Sums by subgroups; the bits are the same without. Default: true. */
   readonly subgroups?: boolean;
+  /** Counts `busyMs`, where the device has timestamps. Default: false. */
+  readonly timesSteps?: boolean;
 }
 
 /** A device, its compiled kernels and its memory; several backends may use one. */
@@ -59,6 +70,8 @@ export class Gpu implements Disposable {
     readBytes: 0,
     wholeRows: 0,
     encodeMs: 0,
+    gapMs: 0,
+    busyMs: 0,
   };
   /** Bound where a kernel has no use for a binding. */
   readonly nothing: GPUBuffer;
@@ -68,14 +81,17 @@ export class Gpu implements Disposable {
   /** Bytes of all buffers made so far, and of the last one. */
   #madeBytes = 0;
   #lastBytes = 0;
+  #timer: StepTimer | undefined;
+  #readAt: number | undefined;
   #failure: OctavoError | undefined;
   #isClosed = false;
 
   constructor(
     device: GPUDevice,
     info: GPUAdapterInfo,
-    { matrixUnits = false, subgroups = true }: GpuUses = {},
+    { matrixUnits = false, subgroups = true, timesSteps = false }: GpuUses = {},
   ) {
+    if (timesSteps && device.features.has("timestamp-query")) this.#timer = new StepTimer(device);
     this.usesSubgroups = subgroups;
     this.device = device;
     this.description = [info.vendor, info.architecture, info.description]
@@ -89,7 +105,8 @@ export class Gpu implements Disposable {
       device.features.has("subgroups") && min !== undefined && max !== undefined ? { min, max } : undefined;
     this.matrixShapes = device.features.has(subgroupMatrix) ? matrixShapesOf(info) : [];
     const hasHalf = device.features.has("shader-f16");
-    this.matrixUnit = matrixUnits && hasHalf ? matrixUnitOf(this.matrixShapes, this.subgroups) : undefined;
+    const own = hasHalf ? matrixUnitOf(this.matrixShapes, this.subgroups) : undefined;
+    this.matrixUnit = typeof matrixUnits === "object" ? matrixUnits : matrixUnits ? own : undefined;
     this.nothing = this.buffer(16, "nothing");
     device.addEventListener("uncapturederror", ({ error }) => {
       this.#failure ??= isMemoryError(error)
@@ -239,6 +256,26 @@ export class Gpu implements Disposable {
     this.device.queue.writeBuffer(buffer, offset, words);
   }
 
+  /** For commands that `submit` takes. */
+  encoder(): GPUCommandEncoder {
+    const encoder = this.device.createCommandEncoder();
+    this.#timer?.begin(encoder);
+    return encoder;
+  }
+
+  submit(encoder: GPUCommandEncoder): void {
+    const timed = this.#timer?.end(encoder);
+    this.device.queue.submit([encoder.finish()]);
+    this.counters.submits += 1;
+    if (this.#readAt !== undefined) this.counters.gapMs += performance.now() - this.#readAt;
+    this.#readAt = undefined;
+    void timed?.().then(
+      (milliseconds) => (this.counters.busyMs += milliseconds),
+      // A device that is lost is met by whoever reads.
+      () => undefined,
+    );
+  }
+
   /** A buffer to read from, until it is given back. */
   takeStaging(bytes: number): GPUBuffer {
     const at = this.#staging.findIndex((buffer) => buffer.size >= bytes);
@@ -258,6 +295,7 @@ export class Gpu implements Disposable {
       this.check();
       throw new OctavoError("device_lost", "The GPU was lost in a step.", { cause: error });
     }
+    this.#readAt = performance.now();
     const copy = staging.getMappedRange(0, Math.ceil(bytes / 8) * 8).slice(0, bytes);
     staging.unmap();
     this.counters.readBytes += bytes;

@@ -1,6 +1,6 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import { isSoftwareAdapter } from "./adapter-traits.js";
-import { Gpu, wantedFeatures } from "./gpu.js";
+import { Gpu, type GpuUses, wantedFeatures } from "./gpu.js";
 
 /** Kept reachable: Dawn aborts the process when its instance is collected. */
 const instances: GPU[] = [];
@@ -59,18 +59,11 @@ export async function webGpu(adapterName: string | undefined): Promise<GPU> {
   return instance;
 }
 
-export interface GpuOptions {
+export interface GpuOptions extends GpuUses {
   /** Part of the adapter's name; default the fastest. */
   readonly adapter?: string | undefined;
   /** Leaves out adapters that compute on the CPU. */
   readonly hardwareOnly?: boolean;
-  /**
-   * Multiplies on subgroup matrices where the adapter has them: inputs and weights as f16, in every step alike, so that schedules stay
-   * invisible. Rejects with `native_unavailable` where it has none that fit. Default: false.
-   */
-  readonly matrixUnits?: boolean;
-  /** Sums by subgroups where the adapter has them; the bits are the same without. Default: true. */
-  readonly subgroups?: boolean;
 }
 
 /** Rejects with `native_unavailable`, with the names of those that there are. */
@@ -92,12 +85,11 @@ async function adapterOf(name: string | undefined): Promise<GPUAdapter> {
   );
 }
 
-/** Opens an adapter's device. Rejects with `native_unavailable`, saying what to do. */
+/** Opens an adapter's device. Rejects with `native_unavailable`, saying what to do, as where it has no matrix units that were asked for. */
 export async function openGpu({
   adapter: name,
   hardwareOnly = false,
-  matrixUnits = false,
-  subgroups = true,
+  ...uses
 }: GpuOptions = {}): Promise<Gpu> {
   const adapter = await adapterOf(name);
   if (hardwareOnly && isSoftwareAdapter(adapter.info)) {
@@ -113,8 +105,8 @@ export async function openGpu({
     requiredFeatures: wantedFeatures.filter((feature) => adapter.features.has(feature)),
     requiredLimits: Object.fromEntries(wantedLimits.map((limit) => [limit, adapter.limits[limit]])),
   });
-  const gpu = new Gpu(device, adapter.info, { matrixUnits, subgroups });
-  if (!matrixUnits || gpu.matrixUnit !== undefined) return gpu;
+  const gpu = new Gpu(device, adapter.info, uses);
+  if ((uses.matrixUnits ?? false) === false || gpu.matrixUnit !== undefined) return gpu;
   gpu[Symbol.dispose]();
   throw new OctavoError(
     "native_unavailable",

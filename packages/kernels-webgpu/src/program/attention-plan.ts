@@ -1,5 +1,8 @@
 import type { BufferRef, KvDtype, Op, RopeSpec, Vector } from "@octavo/kernels";
-import { attentionShader, combineShader, queriesAtOnce } from "../wgsl/attention.js";
+import type { Gpu } from "../device/gpu.js";
+import { type AttentionKind, attentionShader, type ChunkCode, combineShader } from "../wgsl/attention.js";
+import { laneChunks } from "../wgsl/lane-attention.js";
+import { matrixAttentionOf, matrixChunks } from "../wgsl/matrix-attention.js";
 import { kvHeadWords, kvStoreShader } from "../wgsl/kv-cache.js";
 import type { Shader } from "../wgsl/shader.js";
 import type { Arena } from "./arena.js";
@@ -27,26 +30,51 @@ export interface AttentionMemory {
 /** Workgroups from which on segments are not worth workgroups of their own. */
 const enoughGroups = 128;
 
+type Heads = Pick<AttentionOp, "numHeads" | "numKvHeads" | "headDim" | "valueDim">;
+
+/** The code of a layer's chunks. It is the same for prompts and for single tokens: both give a token the same bits. */
+function chunksOf(gpu: Gpu, kind: AttentionKind): ChunkCode {
+  const { maxComputeWorkgroupStorageSize: shared } = gpu.device.limits;
+  const form = matrixAttentionOf(gpu.matrixUnit, kind, shared);
+  return form === undefined ? laneChunks(kind) : matrixChunks(kind, form);
+}
+
+function kindOf({ headDim, valueDim }: Heads, dtype: KvDtype): AttentionKind {
+  return { dtype, headDim, valueDim: valueDim ?? headDim, hasValues: valueDim === undefined, isSplit: false };
+}
+
 /** Rows of a sequence that share the keys a workgroup reads. */
-export function rowsPerTile(numHeads: number, numKvHeads: number, headDim: number): number {
-  return Math.max(1, Math.floor(queriesAtOnce(headDim) / (numHeads / numKvHeads)));
+export function rowsPerTile(gpu: Gpu, op: Heads): number {
+  const { queries } = chunksOf(gpu, kindOf(op, "f32"));
+  return Math.max(1, Math.floor(queries / (op.numHeads / op.numKvHeads)));
 }
 
 /** Floats of one row's part of one segment. */
-export function partFloats({ numHeads, headDim }: Pick<AttentionOp, "numHeads" | "headDim">): number {
-  return numHeads * (headDim + 2);
+export function partFloats({
+  numHeads,
+  headDim,
+  valueDim = headDim,
+}: Pick<AttentionOp, "numHeads" | "headDim" | "valueDim">): number {
+  return numHeads * (valueDim + 2);
 }
 
 /** Writes keys and values to the cache, attends, and folds segments where they were taken apart. */
-export function planAttention(op: FusedAttention, arena: Arena, memory: AttentionMemory): DispatchPlan[] {
-  const { numHeads, numKvHeads, headDim } = op;
+export function planAttention(
+  gpu: Gpu,
+  op: FusedAttention,
+  arena: Arena,
+  memory: AttentionMemory,
+): DispatchPlan[] {
+  const { numHeads, numKvHeads } = op;
   const { dtype, partSlots } = memory;
   const [q, out] = [arena.of(op.q), arena.of(op.out)];
-  const heads = Math.min(numHeads / numKvHeads, queriesAtOnce(headDim));
+  const kind = kindOf(op, dtype);
+  const chunks = chunksOf(gpu, kind);
+  const heads = Math.min(numHeads / numKvHeads, chunks.queries);
   const groupsY = numKvHeads * Math.ceil(numHeads / numKvHeads / heads);
-  const whole = attentionShader({ dtype, headDim, isSplit: false });
-  const split = attentionShader({ dtype, headDim, isSplit: true });
-  const combine = combineShader(headDim);
+  const whole = attentionShader(kind, chunks);
+  const split = attentionShader({ ...kind, isSplit: true }, chunks);
+  const combine = combineShader(kind.valueDim);
   const splits = ({ tokens, tiles, segments }: StepCounts): boolean =>
     segments > 1 && tiles * groupsY < enoughGroups && tokens * segments <= partSlots;
   const params = {
@@ -59,6 +87,7 @@ export function planAttention(op: FusedAttention, arena: Arena, memory: Attentio
     blockSize: memory.blockSize,
     heads,
     window: op.slidingWindow ?? 0,
+    period: op.chunk ?? 0,
     ahead: Math.min(op.lookAhead ?? 0, 2 ** 30),
     hasSinks: op.sinks === undefined ? 0 : 1,
     scale: op.scale,
@@ -83,15 +112,13 @@ export function planAttention(op: FusedAttention, arena: Arena, memory: Attentio
     launch: (counts) =>
       splits(counts) ? { shader: combine, size: [numHeads, counts.tokens, 1] } : undefined,
   };
-  const { k, v } = op;
-  return k === undefined || v === undefined
-    ? [attend, fold]
-    : [planStore({ ...op, k, v }, arena, memory), attend, fold];
+  const { k } = op;
+  return k === undefined ? [attend, fold] : [planStore({ ...op, k }, arena, memory), attend, fold];
 }
 
-/** Also normalises and turns queries and keys, where that was fused. */
+/** Also normalises and turns queries and keys, where that was fused. Latent attention has no values to store. */
 function planStore(
-  op: FusedAttention & { readonly k: BufferRef; readonly v: BufferRef },
+  op: FusedAttention & { readonly k: BufferRef },
   arena: Arena,
   memory: AttentionMemory,
 ): DispatchPlan {
@@ -130,6 +157,9 @@ function planStore(
       qNorm === undefined ? nothing : vector(qNorm.weight),
       kNorm === undefined ? nothing : vector(kNorm.weight),
     ],
-    launch: ({ tokens }) => ({ shader, size: [numHeads + 2 * numKvHeads, tokens, 1] }),
+    launch: ({ tokens }) => ({
+      shader,
+      size: [numHeads + (op.v === undefined ? 1 : 2) * numKvHeads, tokens, 1],
+    }),
   };
 }

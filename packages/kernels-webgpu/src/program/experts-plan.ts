@@ -79,6 +79,7 @@ function planExpert(
     bias: Vector | undefined,
     from: ArenaPlace,
     to: ArenaPlace,
+    weighs: "input" | "output" | "nothing",
     accumulates = false,
   ): DispatchPlan[] =>
     planLinear(gpu, {
@@ -88,7 +89,7 @@ function planExpert(
       to,
       phase,
       rowsAt,
-      mask,
+      rowWeights: { at: mask, weighs },
       accumulates,
     });
   const input = arena.of(op.in);
@@ -110,10 +111,13 @@ function planExpert(
     buffers: [],
     launch: overRows(activation, inner, phase),
   };
+  const [first, last] =
+    op.weighsInput === true ? (["input", "nothing"] as const) : (["nothing", "output"] as const);
+  const inside = { ...activated, width: inner };
   return [
-    ...linear(expert.gate, expert.gateBias, input, isGated ? both : { ...activated, width: inner }),
-    ...(expert.up === undefined ? [] : linear(expert.up, expert.upBias, input, ups)),
+    ...linear(expert.gate, expert.gateBias, input, isGated ? both : inside, first),
+    ...(expert.up === undefined ? [] : linear(expert.up, expert.upBias, input, ups, first)),
     gate,
-    ...linear(expert.down, expert.downBias, { ...activated, width: inner }, arena.of(op.out), true),
+    ...linear(expert.down, expert.downBias, inside, arena.of(op.out), last, true),
   ];
 }

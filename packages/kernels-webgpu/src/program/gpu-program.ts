@@ -8,7 +8,7 @@ import { headShader, resultWords } from "../wgsl/head.js";
 import { encodeParams, mostRopes, type Shader } from "../wgsl/shader.js";
 import type { AdapterBody } from "./adapter.js";
 import { Arena } from "./arena.js";
-import { attentionBytes } from "../wgsl/attention.js";
+import { attentionBytes } from "../wgsl/lane-attention.js";
 import { partFloats, rowsPerTile } from "./attention-plan.js";
 import { type BoundDispatch, type DispatchPlan, type StepCounts, stepsOfAllSizes } from "./dispatch.js";
 import { type LowerContext, Lowering } from "./lower.js";
@@ -110,9 +110,7 @@ export class GpuProgramBody implements Disposable {
     this.#results = gpu.buffer(4 * resultWords * spec.maxTokens, "Results");
     const selectable = Math.min(spec.maxTokens, this.arena.logitRows);
     this.#candidates = gpu.buffer(candidateBytes * selectable, "Most likely tokens");
-    const tiles = attentions.map(({ numHeads, numKvHeads, headDim }) =>
-      rowsPerTile(numHeads, numKvHeads, headDim),
-    );
+    const tiles = attentions.map((op) => rowsPerTile(gpu, op));
     const tileRows = tiles.length === 0 ? 1 : Math.min(...tiles);
     this.#writer = new StepWriter(this.#ropes.specs, tileRows, this.arena.logitRows, spec.maxTokens);
   }
@@ -147,7 +145,7 @@ export class GpuProgramBody implements Disposable {
     }
     const bound = this.#boundTo(cache);
     this.#gpu.upload(bound.step, 0, words);
-    const encoder = this.#gpu.device.createCommandEncoder();
+    const encoder = this.#gpu.encoder();
     let pass = encoder.beginComputePass();
     this.#encode(pass, bound, bound.ops, counts, adapted.adapters);
     const vocabBytes = 4 * this.checked.vocabSize;
@@ -196,8 +194,7 @@ export class GpuProgramBody implements Disposable {
         candidatesAt + index * candidateBytes,
         candidateBytes,
       );
-    this.#gpu.device.queue.submit([encoder.finish()]);
-    this.#gpu.counters.submits += 1;
+    this.#gpu.submit(encoder);
     this.#gpu.counters.encodeMs += performance.now() - started;
     return { staging, bytes };
   }
@@ -207,7 +204,7 @@ export class GpuProgramBody implements Disposable {
     const { logits } = this.arena;
     const rowBytes = 4 * this.checked.vocabSize;
     const staging = this.#gpu.takeStaging(rows.length * rowBytes);
-    const encoder = this.#gpu.device.createCommandEncoder();
+    const encoder = this.#gpu.encoder();
     for (const [index, row] of rows.entries())
       encoder.copyBufferToBuffer(
         this.#arenaBuffer,
@@ -216,8 +213,7 @@ export class GpuProgramBody implements Disposable {
         index * rowBytes,
         rowBytes,
       );
-    this.#gpu.device.queue.submit([encoder.finish()]);
-    this.#gpu.counters.submits += 1;
+    this.#gpu.submit(encoder);
     this.#gpu.counters.wholeRows += rows.length;
     return { staging, bytes: rows.length * rowBytes };
   }

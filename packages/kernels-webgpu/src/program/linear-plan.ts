@@ -31,8 +31,8 @@ export interface LinearRequest {
   /** The norm of a block's output, which is added to the input before it is normalised; the sum goes to `stream`. */
   readonly post?: (LinearNorm & { readonly update: ArenaPlace; readonly stream: ArenaPlace }) | undefined;
   readonly activation?: Activation | undefined;
-  /** Each row's weight, in its first column. */
-  readonly mask?: ArenaPlace;
+  /** Each row's weight, in the first column of `at`, and what it multiplies. */
+  readonly rowWeights?: { readonly at: ArenaPlace; readonly weighs: NonNullable<LinearKind["weighs"]> };
 }
 
 /** More rows than these are multiplied through shared memory. */
@@ -48,7 +48,7 @@ export function planLinear(gpu: Gpu, request: LinearRequest): DispatchPlan[] {
     hasPost: post !== undefined,
     subgroupSize: gpu.subgroupSize,
     activation,
-    hasMask: request.mask !== undefined,
+    weighs: request.rowWeights?.weighs,
   };
   const { few, many, manyTile } = variantsOf(gpu, kind);
   return matrix.parts.map((part) => {
@@ -74,8 +74,8 @@ export function planLinear(gpu: Gpu, request: LinearRequest): DispatchPlan[] {
         upTiles: activation === undefined ? 0 : tiles,
         eps: request.norm?.eps ?? 0,
         weightOffset: request.norm?.weightOffset ?? 0,
-        mask: request.mask?.at ?? 0,
-        maskStride: request.mask?.stride ?? 0,
+        mask: request.rowWeights?.at.at ?? 0,
+        maskStride: request.rowWeights?.at.stride ?? 0,
         update: (post?.update.at ?? 0) - from.at,
         stream: (post?.stream.at ?? 0) - from.at,
         postEps: post?.eps ?? 0,
@@ -102,12 +102,12 @@ interface LinearVariants {
 /** Kernels of a linear, by rows. All of them give a row the same bits: it is multiplied on matrix units always or never. */
 function variantsOf({ matrixUnit }: Gpu, kind: LinearKind): LinearVariants {
   const isOnUnit =
-    matrixUnit !== undefined && kind.isAligned && kind.form.codes !== "f32" && kind.hasMask !== true;
+    matrixUnit !== undefined && kind.isAligned && kind.form.codes !== "f32" && kind.weighs === undefined;
   if (!isOnUnit) {
     const few = [1, 4, 8].map((rows) => ({ rows, shader: fewRowsShader(kind, rows) }));
     return { few, many: manyRowsShader(kind), manyTile: manyRowsTile };
   }
-  const { few, many } = matrixTileRows;
+  const { few, many } = matrixTileRows(matrixUnit);
   const tilesAtOnce = kind.activation === undefined ? 2 : 1;
   return {
     few: [{ rows: few, shader: matrixLinearShader(kind, matrixUnit, few), tilesAtOnce }],

@@ -10,6 +10,7 @@ import {
   gatedActivationShader,
   gateShader,
   gatherShader,
+  passShader,
   scaleByShader,
   scaleShader,
   sigmoidGateShader,
@@ -65,7 +66,7 @@ export class Lowering {
       case "rope":
         return [this.#rope(op)];
       case "attention":
-        return planAttention(op, arena, {
+        return planAttention(gpu, op, arena, {
           dtype: cache.spec.dtype,
           blockSize: cache.spec.blockSize,
           keys: layerOf(cache.keys, op.layer),
@@ -107,6 +108,7 @@ export class Lowering {
       case "state_space":
         return planRecurrence(op, { gpu, arena, cache, vector });
       case "head_linear":
+        return this.#headLinear(op);
       case "exchange":
       case "receive":
       case "send":
@@ -221,6 +223,25 @@ export class Lowering {
     return plans.map((plan, index) => (index === plans.length - 1 ? { ...plan, site } : plan));
   }
 
+  /** A product for each head, and one dispatch for what all of them pass on. */
+  #headLinear({ in: input, weights, out, passed = 0 }: Extract<Op, { op: "head_linear" }>): DispatchPlan[] {
+    const { gpu, arena, matrix } = this.#context;
+    const [from, to] = [arena.of(input), arena.of(out)];
+    const products = weights.flatMap((weight, head) => {
+      const { rows, cols } = weight;
+      return planLinear(gpu, {
+        matrix: matrix(weight),
+        from: { ...from, at: from.at + head * (cols + passed), width: cols },
+        to: { ...to, at: to.at + head * (rows + passed) + passed, width: rows },
+        phase: this.#phase,
+        rowsAt: this.#rowsAt(),
+      });
+    });
+    if (passed === 0) return products;
+    const extra = { run: passed, fromRun: from.width / weights.length, toRun: to.width / weights.length };
+    return [this.#mapPlaces(passShader, to, from, passed * weights.length, extra), ...products];
+  }
+
   #rope({ on, headDim, rope }: Extract<Op, { op: "rope" }>): DispatchPlan {
     const { arena, ropes } = this.#context;
     const place = arena.of(on);
@@ -290,24 +311,4 @@ function layerOf(layers: readonly GPUBuffer[], index: number): GPUBuffer {
   const layer = layers[index];
   if (layer === undefined) throw new OctavoError("internal_error", `The KV cache has no layer ${index}.`);
   return layer;
-}
-
-/** @throws OctavoError `artifact_unsupported` for what runs on the CPU alone */
-export function checkSupported(ops: readonly Op[]): void {
-  for (const op of ops) {
-    const part = partOnCpuAlone(op);
-    if (part !== undefined)
-      throw new OctavoError(
-        "artifact_unsupported",
-        `The model has ${part}, which the GPU backend does not run; the CPU's does.`,
-      );
-  }
-}
-
-function partOnCpuAlone(op: Op): string | undefined {
-  if (op.op === "head_linear" || (op.op === "attention" && op.valueDim !== undefined))
-    return "latent attention";
-  if (op.op === "attention" && op.chunk !== undefined) return "attention within chunks";
-  if (op.op === "experts" && op.weighsInput === true) return "experts whose inputs are weighed";
-  return undefined;
 }

@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { brotliDecompressSync } from "node:zlib";
 import type { Gpu } from "../device/gpu.js";
 import { type GpuOptions, openGpu } from "../device/open-gpu.js";
+import { emulatedUnit } from "../wgsl/matrix-unit.js";
 
 /** RTLD_NODELETE: the library stays when Node finds that it is no addon. */
 const keepLoaded = 0x1000;
@@ -21,6 +22,12 @@ export async function openTestGpu(options: GpuOptions = {}): Promise<Gpu | strin
   } catch (error) {
     return `no WebGPU adapter: ${error instanceof Error ? error.message : String(error)}`;
   }
+}
+
+/** One that multiplies on matrix units; where the adapter has none, its lanes do it in their place. */
+export async function openMatrixGpu(): Promise<Gpu | string> {
+  const gpu = await openTestGpu({ matrixUnits: true });
+  return typeof gpu === "string" ? openTestGpu({ matrixUnits: emulatedUnit(8, 8) }) : gpu;
 }
 
 function loadSwiftShader(): void {

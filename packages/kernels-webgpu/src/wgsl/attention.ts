@@ -2,23 +2,11 @@ import type { KvDtype } from "@octavo/kernels";
 import { kvHeadWords, kvReader } from "./kv-cache.js";
 import { type Shader, shaderCode } from "./shader.js";
 
-/** Positions that a workgroup takes from the cache at a time; their borders are absolute. */
-export const attentionChunk = 16;
-/** Positions whose softmax is summed apart before the parts are folded in order; a multiple of the chunk. */
+/** Positions whose softmax is summed apart before the parts are folded in order; a multiple of every chunk. */
 export const segmentPositions = 256;
-/** Queries, each a token's row of one head, that share the keys a workgroup reads. */
-export function queriesAtOnce(headDim: number): number {
-  return headDim > 256 ? 4 : headDim > 128 ? 8 : 16;
-}
-/** Memory that a workgroup shares, nearly all of it for queries and a chunk of keys or values. */
-export function attentionBytes(headDim: number): number {
-  const queries = queriesAtOnce(headDim);
-  return 4 * (queries * (headDim + attentionChunk + 8) + attentionChunk * (headDim + 1));
-}
-const threads = 128;
 
 /** Below every score; WGSL leaves infinities open. */
-const nothing = "-3.0e38";
+export const lowest = "-3.0e38";
 
 export const attentionParams = {
   rowsAt: "u32",
@@ -31,6 +19,7 @@ export const attentionParams = {
   blockSize: "u32",
   heads: "u32",
   window: "u32",
+  period: "u32",
   ahead: "u32",
   hasSinks: "u32",
   scale: "f32",
@@ -55,20 +44,52 @@ fn finished(most: f32, sum: f32, sink: f32) -> vec2<f32> {
   return vec2<f32>(f.before, fma(sum, f.before, f.after));
 }`;
 
+/** The first position that a token sees: it does not go back from one token to the next. */
+const sightFunction = `fn first_seen(own: u32) -> u32 {
+  if (p.period != 0u) { return own - own % p.period; }
+  if (p.window == 0u || own < p.window) { return 0u; }
+  return own + 1u - p.window;
+}`;
+
 export interface AttentionKind {
   readonly dtype: KvDtype;
   readonly headDim: number;
+  /** Columns of a value, the last of its key where they are fewer (latent attention). */
+  readonly valueDim: number;
+  /** The values lie in a buffer of their own. */
+  readonly hasValues: boolean;
   /** Each segment is a workgroup of its own, which leaves its part in scratch memory for `combineShader`. */
   readonly isSplit: boolean;
+}
+
+/** How a workgroup goes through a chunk of positions: what lanes do, or matrix units. */
+export interface ChunkCode {
+  /** Names what differs from other code for the same kind. */
+  readonly key: string;
+  readonly threads: number;
+  /** Queries, each a token's row of one head, that share the keys a workgroup reads. */
+  readonly queries: number;
+  /** Positions taken from the cache at a time; their borders are absolute. */
+  readonly positions: number;
+  readonly enables: readonly string[];
+  readonly declarations: string;
+  /** Parameters of `main`, and what it begins with. */
+  readonly parameters: string;
+  readonly begin: string;
+  /** Keeps the value of a query's column where `attend` finds it. */
+  readonly keep: string;
+  /** Takes the chunk at position `at` into `most`, `sum` and the segment's values `acc`. */
+  readonly attend: string;
 }
 
 /**
  * A workgroup takes a tile of tokens (x) and one kv head's share of the query heads (y), and all segments or one (z). A tile is a first row, a
  * number of rows, a sequence and unused; queries are numbered row by row.
  */
-export function attentionShader({ dtype, headDim, isSplit }: AttentionKind): Shader {
+export function attentionShader(kind: AttentionKind, chunk: ChunkCode): Shader {
+  const { dtype, headDim, valueDim, hasValues, isSplit } = kind;
   return {
-    key: `attention ${dtype} ${headDim} ${isSplit ? "split" : "whole"}`,
+    key: `attention ${chunk.key} ${dtype} ${headDim} ${hasValues ? "" : `latent ${valueDim} `}${isSplit ? "split" : "whole"}`,
     params: attentionParams,
     bindings: ["read", "read", "read", "write"],
     code: () =>
@@ -80,23 +101,23 @@ export function attentionShader({ dtype, headDim, isSplit }: AttentionKind): Sha
           "var<storage, read> sinks: array<f32>;",
           "var<storage, read_write> parts: array<f32>;",
         ],
-        attentionBody(dtype, headDim, isSplit),
+        attentionBody(kind, chunk),
+        chunk.enables,
       ),
   };
 }
 
-function attentionBody(dtype: KvDtype, headDim: number, isSplit: boolean): string {
-  const queries = queriesAtOnce(headDim);
-  const perThread = Math.ceil((queries * headDim) / threads);
+function attentionBody({ dtype, headDim, valueDim, isSplit }: AttentionKind, chunk: ChunkCode): string {
+  const { threads, queries } = chunk;
+  const perThread = Math.ceil((queries * valueDim) / threads);
   return `${kvReader(dtype, headDim, "keys")}
 ${kvReader(dtype, headDim, "values")}
 ${foldFunctions}
+${sightFunction}
 const dim = ${headDim}u;
-const chunk = ${attentionChunk}u;
-const queries = ${queries}u;
-var<workgroup> q: array<f32, ${queries * headDim}>;
-var<workgroup> tile: array<f32, ${attentionChunk * (headDim + 1)}>;
-var<workgroup> scores: array<f32, ${queries * attentionChunk}>;
+const value_dim = ${valueDim}u;
+const chunk = ${chunk.positions}u;
+${chunk.declarations}
 /** For each query: the segment's maximum and sum, the factor for what came before, and the same over all segments. */
 var<workgroup> most: array<f32, ${queries}>;
 var<workgroup> sum: array<f32, ${queries}>;
@@ -112,8 +133,14 @@ fn slot_of(sequence: u32, position: u32) -> u32 {
 fn row_position(row: u32, sequence: u32) -> u32 {
   return step_at(at_contextLengths, sequence) - step_at(at_queryStarts, sequence + 1u) + row;
 }
+fn score_of(dot: f32) -> f32 {
+  let score = dot * p.scale;
+  if (p.softCap == 0.0) { return score; }
+  return p.softCap * tanh(clamp(score / p.softCap, -15.0, 15.0));
+}
 
-@compute @workgroup_size(${threads}) fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32) {
+@compute @workgroup_size(${threads}) fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32${chunk.parameters}) {
+  ${chunk.begin}
   let head_parts = p.heads;
   let first_row = step_at(at_tiles, group.x * 4u);
   let num_rows = step_at(at_tiles, group.x * 4u + 1u);
@@ -126,16 +153,10 @@ fn row_position(row: u32, sequence: u32) -> u32 {
   let num_queries = num_rows * num_heads;
   let context = step_at(at_contextLengths, sequence);
   let last = min(row_position(first_row + num_rows - 1u, sequence) + p.ahead, context - 1u);
-  let first_of = row_position(first_row, sequence);
-  var first = 0u;
-  if (p.window != 0u && first_of + 1u > p.window) { first = first_of + 1u - p.window; }
-  for (var i = index; i < num_queries * dim; i += ${threads}u) {
-    let query = i / dim;
-    let head = kv_head * of_kv + first_head + query % num_heads;
-    q[i] = ld(p.q + (first_row + query / num_heads) * p.qStride + head * dim + i % dim);
-  }
-  if (index < queries) { all_most[index] = ${nothing}; all_sum[index] = 0.0; }
-  ${isSplit ? "" : `var all: array<f32, ${perThread}>;`}
+  let first = first_seen(row_position(first_row, sequence));
+  ${chunk.keep}
+  if (index < ${queries}u) { all_most[index] = ${lowest}; all_sum[index] = 0.0; }
+  ${isSplit ? "" : `var all = array<f32, ${perThread}>();`}
   ${
     isSplit
       ? `let segment = group.z;
@@ -143,94 +164,55 @@ fn row_position(row: u32, sequence: u32) -> u32 {
   {`
       : `for (var segment = first / ${segmentPositions}u; segment * ${segmentPositions}u <= last; segment++) {`
   }
-    var acc: array<f32, ${perThread}>;
-    if (index < queries) { most[index] = ${nothing}; sum[index] = 0.0; }
+    var acc = array<f32, ${perThread}>();
+    if (index < ${queries}u) { most[index] = ${lowest}; sum[index] = 0.0; }
     let end = min(last + 1u, (segment + 1u) * ${segmentPositions}u);
     var start = segment * ${segmentPositions}u;
     if (first > start) { start = first / chunk * chunk; }
     for (var at = start; at < end; at += chunk) {
-      workgroupBarrier();
-      for (var i = index; i < chunk * dim; i += ${threads}u) {
-        let position = at + i / dim;
-        var value = 0.0;
-        if (position >= first && position <= last) {
-          value = keys_at((slot_of(sequence, position) * p.numKvHeads + kv_head) * ${kvHeadWords(dtype, headDim)}u, i % dim);
-        }
-        tile[i / dim * (dim + 1u) + i % dim] = value;
-      }
-      workgroupBarrier();
-      for (var i = index; i < num_queries * chunk; i += ${threads}u) {
-        let query = i / chunk;
-        let position = at + i % chunk;
-        let own = row_position(first_row + query / num_heads, sequence);
-        var score = ${nothing};
-        if (position <= min(own + p.ahead, context - 1u) && (p.window == 0u || position + p.window > own)) {
-          var dot = 0.0;
-          for (var d = 0u; d < dim; d++) { dot = fma(q[query * dim + d], tile[i % chunk * (dim + 1u) + d], dot); }
-          score = dot * p.scale;
-          if (p.softCap != 0.0) { score = p.softCap * tanh(clamp(score / p.softCap, -15.0, 15.0)); }
-        }
-        scores[i] = score;
-      }
-      workgroupBarrier();
-      for (var i = index; i < chunk * dim; i += ${threads}u) {
-        let position = at + i / dim;
-        var value = 0.0;
-        if (position >= first && position <= last) {
-          value = values_at((slot_of(sequence, position) * p.numKvHeads + kv_head) * ${kvHeadWords(dtype, headDim)}u, i % dim);
-        }
-        tile[i / dim * (dim + 1u) + i % dim] = value;
-      }
-      if (index < num_queries) {
-        var next = most[index];
-        for (var c = 0u; c < chunk; c++) { next = max(next, scores[index * chunk + c]); }
-        let before = weight_of(most[index], next);
-        var total = sum[index] * before;
-        for (var c = 0u; c < chunk; c++) {
-          let score = scores[index * chunk + c];
-          var weight = 0.0;
-          if (score > ${nothing}) { weight = weight_of(score, next); }
-          scores[index * chunk + c] = weight;
-          total = total + weight;
-        }
-        most[index] = next;
-        sum[index] = total;
-        factor[index] = before;
-      }
-      workgroupBarrier();
-      for (var e = 0u; e < ${perThread}u; e++) {
-        let i = index + e * ${threads}u;
-        if (i < num_queries * dim) {
-          let query = i / dim;
-          var value = acc[e] * factor[query];
-          for (var c = 0u; c < chunk; c++) { value = fma(scores[query * chunk + c], tile[c * (dim + 1u) + i % dim], value); }
-          acc[e] = value;
-        }
-      }
+      ${chunk.attend}
     }
     workgroupBarrier();
-    ${isSplit ? splitEnd(perThread) : foldEnd(perThread)}
+    ${isSplit ? splitEnd(perThread, threads) : foldEnd(perThread, threads)}
   }
-  ${isSplit ? "" : wholeEnd(perThread)}
+  ${isSplit ? "" : wholeEnd(perThread, threads)}
 }`;
 }
 
-const outputAt = `let query = i / dim;
+/** Fills a tile of the chunk's keys, or values, `pitch` from position to position and zero outside; `stored` is how `value` is kept. */
+export function tileOf(
+  of: "keys" | "values",
+  { dtype, headDim }: AttentionKind,
+  tile: { readonly to: string; readonly columns: number; readonly pitch: number; readonly threads: number },
+  stored: string,
+): string {
+  const { to, columns, pitch, threads } = tile;
+  return `for (var i = index; i < ${columns}u * chunk; i += ${threads}u) {
+        let position = at + i / ${columns}u;
+        var value = 0.0;
+        if (position >= first && position <= last${columns > headDim ? ` && i % ${columns}u < dim` : ""}) {
+          value = ${of}_at((slot_of(sequence, position) * p.numKvHeads + kv_head) * ${kvHeadWords(dtype, headDim)}u, i % ${columns}u);
+        }
+        ${to}i / ${columns}u * ${pitch}u + i % ${columns}u] = ${stored};
+      }`;
+}
+
+const outputAt = `let query = i / value_dim;
       let row = first_row + query / num_heads;
       let head = kv_head * of_kv + first_head + query % num_heads;`;
 
-function splitEnd(perThread: number): string {
+function splitEnd(perThread: number, threads: number): string {
   return `for (var e = 0u; e < ${perThread}u; e++) {
       let i = index + e * ${threads}u;
-      if (i >= num_queries * dim) { continue; }
+      if (i >= num_queries * value_dim) { continue; }
       ${outputAt}
-      let part = ((row * p.numHeads + head) * step[at_numSegments] + segment) * (dim + 2u);
-      parts[part + 2u + i % dim] = acc[e];
-      if (i % dim == 0u) { parts[part] = most[query]; parts[part + 1u] = sum[query]; }
+      let part = ((row * p.numHeads + head) * step[at_numSegments] + segment) * (value_dim + 2u);
+      parts[part + 2u + i % value_dim] = acc[e];
+      if (i % value_dim == 0u) { parts[part] = most[query]; parts[part + 1u] = sum[query]; }
     }`;
 }
 
-function foldEnd(perThread: number): string {
+function foldEnd(perThread: number, threads: number): string {
   return `if (index < num_queries) {
       let f = fold(all_most[index], most[index]);
       all_most[index] = f.most;
@@ -240,25 +222,25 @@ function foldEnd(perThread: number): string {
     workgroupBarrier();
     for (var e = 0u; e < ${perThread}u; e++) {
       let i = index + e * ${threads}u;
-      if (i < num_queries * dim) { let f = all_factor[i / dim]; all[e] = fma(all[e], f.x, acc[e] * f.y); }
+      if (i < num_queries * value_dim) { let f = all_factor[i / value_dim]; all[e] = fma(all[e], f.x, acc[e] * f.y); }
     }`;
 }
 
-function wholeEnd(perThread: number): string {
+function wholeEnd(perThread: number, threads: number): string {
   return `workgroupBarrier();
   for (var e = 0u; e < ${perThread}u; e++) {
     let i = index + e * ${threads}u;
-    if (i >= num_queries * dim) { continue; }
+    if (i >= num_queries * value_dim) { continue; }
       ${outputAt}
     let f = finished(all_most[query], all_sum[query], sinks[p.hasSinks * head]);
-    st(p.to + row * p.toStride + head * dim + i % dim, all[e] * f.x / f.y);
+    st(p.to + row * p.toStride + head * value_dim + i % value_dim, all[e] * f.x / f.y);
   }`;
 }
 
 /** Folds the segments of one row (y) and head (x) in order. */
-export function combineShader(headDim: number): Shader {
+export function combineShader(valueDim: number): Shader {
   return {
-    key: `attention combine ${headDim}`,
+    key: `attention combine ${valueDim}`,
     params: attentionParams,
     bindings: ["read", "read"],
     code: () =>
@@ -266,7 +248,8 @@ export function combineShader(headDim: number): Shader {
         attentionParams,
         ["var<storage, read> sinks: array<f32>;", "var<storage, read> parts: array<f32>;"],
         `${foldFunctions}
-const dim = ${headDim}u;
+${sightFunction}
+const dim = ${valueDim}u;
 @compute @workgroup_size(64) fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
   let head = group.x;
   let row = group.y;
@@ -275,10 +258,9 @@ const dim = ${headDim}u;
   let context = step_at(at_contextLengths, sequence);
   let own = context - step_at(at_queryStarts, sequence + 1u) + row;
   let last = min(own + p.ahead, context - 1u);
-  var first = 0u;
-  if (p.window != 0u && own + 1u > p.window) { first = own + 1u - p.window; }
+  let first = first_seen(own);
   for (var d = lane; d < dim; d += 64u) {
-    var most = ${nothing};
+    var most = ${lowest};
     var sum = 0.0;
     var value = 0.0;
     for (var segment = first / ${segmentPositions}u; segment * ${segmentPositions}u <= last; segment++) {

@@ -77,6 +77,13 @@ export const splitShader = mapShader(
   { run: "u32", ...place("second") },
 );
 
+/** The last `run` columns of each head become its first. */
+export const passShader = mapShader(
+  "pass",
+  "let head = i / p.run; st(y + head * p.toRun + i % p.run, ld(x + (head + 1u) * p.fromRun - p.run + i % p.run));",
+  { run: "u32", fromRun: "u32", toRun: "u32" },
+);
+
 export const sigmoidGateShader = mapShader(
   "sigmoid_gate",
   "st(y + i, gated(ld(x), ld(y + i)));",

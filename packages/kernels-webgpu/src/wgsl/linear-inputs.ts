@@ -14,19 +14,22 @@ export interface LinearKind {
   readonly activation?: Activation | undefined;
   /** Invocations of a subgroup, where all are of one size and norms are to be summed by them. */
   readonly subgroupSize?: number | undefined;
-  /** Rows have a weight: those below 0 are left alone, others are multiplied by it where the linear accumulates. */
-  readonly hasMask?: boolean;
+  /** Rows have a weight, which multiplies the input, the output or nothing; those of `notChosen` are left alone. */
+  readonly weighs?: "input" | "output" | "nothing" | undefined;
 }
 
-/** Parameters of `main` and what keeps them, for sums by subgroups. */
-export function subgroupInputs({ hasNorm, subgroupSize }: LinearKind): {
+/** Parameters of `main` and what keeps them, for sums by subgroups; `main` may have the subgroup's number by another name. */
+export function subgroupInputs(
+  { hasNorm, subgroupSize }: LinearKind,
+  subgroup?: string,
+): {
   readonly parameters: string;
   readonly keep: string;
 } {
   if (!hasNorm || subgroupSize === undefined) return { parameters: "", keep: "" };
   return {
-    parameters: ", @builtin(subgroup_invocation_id) own_lane: u32, @builtin(subgroup_id) own_subgroup: u32",
-    keep: "lane_of_subgroup = own_lane; subgroup_of_lane = own_subgroup;",
+    parameters: `, @builtin(subgroup_invocation_id) own_lane: u32${subgroup === undefined ? ", @builtin(subgroup_id) own_subgroup: u32" : ""}`,
+    keep: `lane_of_subgroup = own_lane; subgroup_of_lane = ${subgroup ?? "own_subgroup"};`,
   };
 }
 
@@ -34,12 +37,13 @@ export function subgroupInputs({ hasNorm, subgroupSize }: LinearKind): {
  * Four inputs of the row at `x`, and the stream that they are normalised from: with a block's output in it where that is added first, which is
  * normalised by the row's `factor`.
  */
-export function inputFunctions({ isAligned, hasNorm, hasPost = false }: LinearKind): string {
+export function inputFunctions({ isAligned, hasNorm, hasPost = false, weighs }: LinearKind): string {
+  const times = weighs === "input" ? " * factor" : "";
   const read = isAligned
-    ? "return ld4(x + k);"
+    ? `return ld4(x + k)${times};`
     : `var value = vec4<f32>();
   for (var j = 0u; j < 4u; j++) { if (k + j < p.cols) { value[j] = ld(x + k + j); } }
-  return value;`;
+  return value${times};`;
   const weights = (buffer: string, offset: string): string =>
     `vec4<f32>(${buffer}[k], ${buffer}[k + 1u], ${buffer}[k + 2u], ${buffer}[k + 3u]) + vec4<f32>(p.${offset})`;
   const added = `fma(ld4(x + p.update + k) * factor, ${weights("post", "postOffset")}, ld4(x + k))`;
@@ -51,8 +55,9 @@ fn dot_in_order(w: vec4<f32>, x: vec4<f32>, sum: f32) -> f32 {
 }`;
 }
 
-/** The factor of a row's block output, by the row's number in the workgroup. */
-export function postOf({ hasPost = false }: LinearKind, row: string): string {
+/** The factor of a row's block output, or the weight of its input, by the row's number in the workgroup. */
+export function postOf({ hasPost = false, weighs }: LinearKind, row: string): string {
+  if (weighs === "input") return `ld(p.mask + min(first_row + ${row}, last_row) * p.maskStride)`;
   return hasPost ? `posts[${row}]` : "1.0";
 }
 

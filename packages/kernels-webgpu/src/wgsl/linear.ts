@@ -71,14 +71,14 @@ export function linearInterface({ hasPost = false }: Pick<LinearKind, "hasPost">
 const lanes = tileRows * numSlices;
 
 export function kindKey(kind: LinearKind): string {
-  const { form, isAligned, hasNorm, hasPost, subgroupSize, activation, hasMask } = kind;
+  const { form, isAligned, hasNorm, hasPost, subgroupSize, activation, weighs } = kind;
   const normed = hasNorm
     ? ` ${hasPost === true ? "twice " : ""}normed${subgroupSize === undefined ? "" : ` by ${subgroupSize}`}`
     : "";
-  return `${formKey(form)}${isAligned ? "" : " ragged"}${normed}${hasMask === true ? " masked" : ""} ${activation ?? ""}`;
+  return `${formKey(form)}${isAligned ? "" : " ragged"}${normed}${weighs === undefined ? "" : ` weighing ${weighs}`} ${activation ?? ""}`;
 }
 
-function enablesOf({ hasNorm, subgroupSize }: LinearKind): readonly string[] {
+export function enablesOf({ hasNorm, subgroupSize }: LinearKind): readonly string[] {
   return hasNorm && subgroupSize !== undefined ? ["enable subgroups;"] : [];
 }
 
@@ -237,8 +237,8 @@ const gatedEnd = `if (tx >= 8u) {
   }`;
 
 /** Ends a workgroup that has no row to compute. */
-function maskCheck({ hasMask }: LinearKind, numRows: number): string {
-  if (hasMask !== true) return "";
+function maskCheck({ weighs }: LinearKind, numRows: number): string {
+  if (weighs === undefined) return "";
   return `if (index == 0u) {
     is_needed = 0u;
     for (var r = first_row; r < first_row + ${numRows}u && r <= last_row; r++) {
@@ -248,9 +248,9 @@ function maskCheck({ hasMask }: LinearKind, numRows: number): string {
   if (workgroupUniformLoad(&is_needed) == 0u) { return; }`;
 }
 
-export function epilogue({ hasNorm, hasMask }: LinearKind): string {
-  const weighs = hasMask === true;
-  return `${weighs ? "var<workgroup> is_needed: u32;" : ""}
+export function epilogue({ hasNorm, weighs }: LinearKind): string {
+  const isMasked = weighs !== undefined;
+  return `${isMasked ? "var<workgroup> is_needed: u32;" : ""}
 fn finished(total: f32, factor: f32, n: u32) -> f32 {
   var added = 0.0;
   if (p.hasBias != 0u) { added = bias[p.bias + n]; }
@@ -258,8 +258,8 @@ fn finished(total: f32, factor: f32, n: u32) -> f32 {
 }
 fn finish(row: u32, n: u32, value: f32) {
   let at = p.to + row * p.toStride + n;
-  ${weighs ? `let weight = ld(p.mask + row * p.maskStride);\n  if (weight == f32(${notChosen})) { return; }` : ""}
-  if (p.accumulates != 0u) { st(at, ${weighs ? "fma(value, weight, ld(at))" : "ld(at) + value"}); } else { st(at, value); }
+  ${isMasked ? `let weight = ld(p.mask + row * p.maskStride);\n  if (weight == f32(${notChosen})) { return; }` : ""}
+  if (p.accumulates != 0u) { st(at, ${weighs === "output" ? "fma(value, weight, ld(at))" : "ld(at) + value"}); } else { st(at, value); }
 }`;
 }
 

@@ -1,23 +1,28 @@
 import type { MatrixShape } from "../device/adapter-traits.js";
 import { gatedFunction } from "./activations.js";
-import { epilogue, kindKey, linearInterface } from "./linear.js";
-import { inputFunctions, type LinearKind, normedRows, normFunctions, postOf } from "./linear-inputs.js";
+import { enablesOf, epilogue, kindKey, linearInterface } from "./linear.js";
+import {
+  inputFunctions,
+  type LinearKind,
+  normedRows,
+  normFunctions,
+  postOf,
+  subgroupInputs,
+} from "./linear-inputs.js";
 import { chunkColumns, chunkFunction, columnUnit } from "./matrix-forms.js";
+import { type MatrixUnit, numSubgroups, tileCode, unitThreads } from "./matrix-unit.js";
 import { type Shader, shaderCode } from "./shader.js";
 
-/** The unit that multiplies: its shape, and the invocations of a subgroup. */
-export interface MatrixUnit {
-  readonly shape: MatrixShape;
-  readonly subgroupSize: number;
-}
-
-const numSubgroups = 4;
 const columnsTile = 64;
 /** f16 from row to row in workgroup memory: rows that begin in different banks. */
 const pitch = columnUnit + 8;
 
 /** Rows of a workgroup: few of a decode step, or many of a prompt. Both add up a row alike. */
-export const matrixTileRows = { few: 16, many: 64 } as const;
+const fewRows = 16;
+export function matrixTileRows({ isEmulated }: MatrixUnit): { readonly few: number; readonly many: number } {
+  // What stands for f16 takes twice the memory.
+  return { few: fewRows, many: isEmulated === true ? 32 : 64 };
+}
 
 /** The first product of f16 into f32 that tiles divide into, where all subgroups are of one size. */
 export function matrixUnitOf(
@@ -29,10 +34,10 @@ export function matrixUnitOf(
     ({ component, result, m, n, k }) =>
       component === "f16" &&
       result === "f32" &&
-      matrixTileRows.few % m === 0 &&
+      fewRows % m === 0 &&
       columnUnit % k === 0 &&
       columnsTile % n === 0 &&
-      ((matrixTileRows.few / m) * (columnsTile / n)) % numSubgroups === 0,
+      ((fewRows / m) * (columnsTile / n)) % numSubgroups === 0,
   );
   return shape && { shape, subgroupSize: subgroups.max };
 }
@@ -45,22 +50,24 @@ export function matrixLinearShader(kind: LinearKind, unit: MatrixUnit, numRows: 
   const { m, n, k } = unit.shape;
   const { params, bindings, declarations } = linearInterface(kind);
   return {
-    key: `linear ${numRows} on ${m}x${n}x${k} ${kindKey(kind)}`,
+    key: `linear ${numRows} on ${unit.isEmulated === true ? "lanes as " : ""}${m}x${n}x${k} ${kindKey(kind)}`,
     params,
     bindings,
     code: () =>
       shaderCode(params, declarations, body(kind, unit, numRows), [
-        "enable f16;",
-        "enable subgroups;",
-        "enable chromium_experimental_subgroup_matrix;",
-        "diagnostic(off, chromium.subgroup_matrix_uniformity);",
+        ...new Set([...enablesOf(kind), ...tileCode(unit).enables]),
       ]),
   };
 }
 
-function body(kind: LinearKind, { shape: { m, n, k }, subgroupSize }: MatrixUnit, numRows: number): string {
+function body(kind: LinearKind, unit: MatrixUnit, numRows: number): string {
   const { form, activation, hasNorm } = kind;
-  const threads = numSubgroups * subgroupSize;
+  const { m, n, k } = unit.shape;
+  const tiles = tileCode(unit);
+  const threads = unitThreads(unit);
+  const norms = subgroupInputs(kind, tiles.parameters === "" ? undefined : "subgroup");
+  /** Where the weights begin in `halves`, behind the inputs. */
+  const weightsAt = numRows * pitch;
   const columns = chunkColumns(form.codes);
   const perUnit = columnUnit / columns;
   const isGated = activation !== undefined;
@@ -74,19 +81,17 @@ function body(kind: LinearKind, { shape: { m, n, k }, subgroupSize }: MatrixUnit
     Array.from({ length: count }, (_, index) => make(index));
   const each = (make: (band: number, column: number) => string): string =>
     list(numBands, (band) => list(numColumns, (column) => make(band, column)).join("\n")).join("\n");
-  const left = `subgroup_matrix_left<f16, ${k}, ${m}>`;
-  const right = `subgroup_matrix_right<f16, ${n}, ${k}>`;
   return `${chunkFunction(form)}
 ${inputFunctions(kind)}
 ${isGated ? gatedFunction(activation) : ""}
 ${epilogue(kind)}
-var<workgroup> xs: array<f16, ${numRows * pitch}>;
-var<workgroup> ws: array<f16, ${columnsTile * pitch}>;
+${tiles.declarations(weightsAt + columnsTile * pitch)}
 var<workgroup> totals: array<f32, ${numRows * columnsTile}>;
-${normFunctions({ ...kind, subgroupSize }, { threads, memory: "squares", declares: true, numRows })}
+${normFunctions(kind, { threads, memory: "squares", declares: true, numRows })}
 @compute @workgroup_size(${threads}) fn main(
-  @builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32, @builtin(subgroup_id) subgroup: u32${hasNorm ? ", @builtin(subgroup_invocation_id) own_lane: u32" : ""}) {
-  ${hasNorm ? "lane_of_subgroup = own_lane; subgroup_of_lane = subgroup;" : ""}
+  @builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32${tiles.parameters}${norms.parameters}) {
+  ${tiles.begin}
+  ${norms.keep}
   let first_row = group.y * ${numRows}u;
   let last_row = step[p.rowsAt] - 1u;
   let first_tile = group.x * ${isGated ? 1 : 2}u;
@@ -94,14 +99,14 @@ ${normFunctions({ ...kind, subgroupSize }, { threads, memory: "squares", declare
   let column = subgroup * ${perSubgroup}u % ${bandColumns}u;
   ${normedRows(kind, { threads, numRows })}
   ${hasNorm ? "workgroupBarrier();" : ""}
-  ${each((b, c) => `var acc${b}_${c}: subgroup_matrix_result<f32, ${n}, ${m}>;`)}
+  ${each((b, c) => tiles.sums(`acc${b}_${c}`))}
   for (var u = 0u; u < p.chunks / ${perUnit}u; u++) {
     for (var i = index; i < ${numRows * 8}u; i += ${threads}u) {
       let row = i / 8u;
       let at = (i % 8u) * 4u;
       let value = input(p.src + min(first_row + row, last_row) * p.srcStride, u * ${columnUnit}u + at, ${postOf(kind, "row")})${hasNorm ? " * factors[row]" : ""};
-      let half = vec4<f16>(clamp(value, vec4<f32>(-65504.0), vec4<f32>(65504.0)));
-      for (var j = 0u; j < 4u; j++) { xs[row * ${pitch}u + at + j] = half[j]; }
+      let half = ${tiles.halfs("clamp(value, vec4<f32>(-65504.0), vec4<f32>(65504.0))")};
+      for (var j = 0u; j < 4u; j++) { halves[row * ${pitch}u + at + j] = half[j]; }
     }
     for (var i = index; i < ${columnsTile * perUnit}u; i += ${threads}u) {
       let o = i % ${columnsTile}u;
@@ -109,19 +114,19 @@ ${normFunctions({ ...kind, subgroupSize }, { threads, memory: "squares", declare
       let tile = ${isGated ? "first_tile + select(0u, p.upTiles, o >= 32u)" : "min(first_tile + o / 32u, p.tiles - 1u)"};
       let w = chunk(tile, o % 32u, u * ${perUnit}u + part);
       for (var v = 0u; v < ${columns / 4}u; v++) {
-        let half = vec4<f16>(w[v]);
-        for (var j = 0u; j < 4u; j++) { ws[o * ${pitch}u + part * ${columns}u + v * 4u + j] = half[j]; }
+        let half = ${tiles.halfs("w[v]")};
+        for (var j = 0u; j < 4u; j++) { halves[${weightsAt}u + o * ${pitch}u + part * ${columns}u + v * 4u + j] = half[j]; }
       }
     }
     workgroupBarrier();
     for (var at = 0u; at < ${columnUnit}u; at += ${k}u) {
-      ${list(numColumns, (c) => `let b${c} = subgroupMatrixLoad<${right}, col_major>(&ws, (column + ${c}u) * ${n * pitch}u + at, ${pitch}u);`).join("\n")}
-      ${list(numBands, (b) => `let a${b} = subgroupMatrixLoad<${left}, row_major>(&xs, (band + ${b}u) * ${m * pitch}u + at, ${pitch}u);`).join("\n")}
-      ${each((b, c) => `acc${b}_${c} = subgroupMatrixMultiplyAccumulate(a${b}, b${c}, acc${b}_${c});`)}
+      ${list(numColumns, (c) => tiles.right(`b${c}`, `${weightsAt}u + (column + ${c}u) * ${n * pitch}u + at`, pitch, "columns")).join("\n")}
+      ${list(numBands, (b) => tiles.left(`a${b}`, `(band + ${b}u) * ${m * pitch}u + at`, pitch)).join("\n")}
+      ${each((b, c) => tiles.multiply(`a${b}`, `b${c}`, `acc${b}_${c}`))}
     }
     workgroupBarrier();
   }
-  ${each((b, c) => `subgroupMatrixStore<row_major>(&totals, (band + ${b}u) * ${m * columnsTile}u + (column + ${c}u) * ${n}u, acc${b}_${c}, ${columnsTile}u);`)}
+  ${each((b, c) => tiles.store(`acc${b}_${c}`, "totals", `(band + ${b}u) * ${m * columnsTile}u + (column + ${c}u) * ${n}u`, columnsTile))}
   workgroupBarrier();
   for (var i = index; i < ${numRows * outputs}u; i += ${threads}u) {
     let row = i / ${outputs}u;

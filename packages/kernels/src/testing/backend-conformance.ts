@@ -22,8 +22,6 @@ export interface ConformanceOptions {
   readonly numDraws?: number;
   /** Fewer and shorter sequences and steps where schedules or penalties are compared, and a third of the shapes of attention. */
   readonly hasFewSteps?: boolean;
-  /** Absent for backends that refuse latent attention, chunks and experts whose inputs are weighed. */
-  readonly hasAllOps?: boolean;
   /** Absent for backends that take no given rows. */
   readonly takesGiven?: boolean;
 }
@@ -32,14 +30,14 @@ export interface ConformanceOptions {
 export function backendConformance(
   name: string,
   open: (numThreads: number) => Backend,
-  { numDraws, hasFewSteps, hasAllOps = false, takesGiven }: ConformanceOptions = {},
+  { numDraws, hasFewSteps, takesGiven }: ConformanceOptions = {},
 ): void {
   describe(`${name} backend`, () => {
     rowOpsConformance(() => open(2));
     ropeConformance(() => open(2));
-    expertsConformance(() => open(2), hasAllOps);
-    attentionConformance(() => open(2), hasFewSteps, hasAllOps);
-    if (hasAllOps) latentConformance(open);
+    expertsConformance(() => open(2));
+    attentionConformance(() => open(2), hasFewSteps);
+    latentConformance(open, hasFewSteps);
     determinismConformance(open, hasFewSteps);
     recurrentConformance(open);
     adapterConformance(open);
