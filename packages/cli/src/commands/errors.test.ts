@@ -125,11 +125,15 @@ test("what the feed cannot use is refused by name", async () => {
     for (const [args, says] of [
       [["list", "--spans", spans, "--state", broken], /no state of the error feed/],
       [["list", "--spans", spans, "--state", state, "--config", typo], /max-num-seqs/],
+      [
+        ["list", "--state", state],
+        /no calls are recorded in .*: octavo serve --trace-store auto records them/,
+      ],
       [["list", "--spans", join(folder, "none"), "--state", state], /the spans in .*none cannot be read/],
-      [["mark", "abc", "fixed", "--state", state], /no cluster of the feed is abc/],
+      [["mark", "abc", "fixed", "--state", state], /no cluster of the feed is abc: octavo errors list shows/],
       [["mark", "abc", "done", "--state", state], /status is one of/],
     ] as const) {
-      const { code, err } = await runOctavo(["errors", ...args]);
+      const { code, err } = await runOctavo(["errors", ...args], { env: { XDG_DATA_HOME: folder } });
       assert.notEqual(code, 0);
       assert.match(err, says);
     }

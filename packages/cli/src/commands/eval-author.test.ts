@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
-import { runOctavo } from "../testing/run-octavo.js";
+import { runOctavo, serveOctavo } from "../testing/run-octavo.js";
 import { type ScriptedServer, startScriptedServer } from "../testing/scripted-server.js";
 
 let folder = "";
@@ -60,6 +61,7 @@ test("a sentence becomes a file, labels improve it, and drift of the judge is se
   assert.match(first.err, /\[1 of 6\] answers must never promise refunds/);
   assert.match(first.out, /labels to tune by; at least 10 are needed|labels to judge by; at least 10/);
   const written = await readFile(out, "utf8");
+  assert.match(first.out, /next +octavo eval improve \S+no-refunds\.yaml asks for more labels/);
   assert.match(written, /as: answers_must_never_promise_refunds/);
   assert.match(written, /grading_criteria: 0\.0 for a refund\./);
   const given = (await readFile(`${out}.labels.jsonl`, "utf8")).trim().split("\n");
@@ -75,11 +77,12 @@ test("a sentence becomes a file, labels improve it, and drift of the judge is se
   assert.equal(improved.code, 0, improved.err);
   assert.match(improved.out, /^Better: on \d+ held-out labels/);
   assert.match(improved.out, /kappa +1\.000 of \d+ random labels/);
+  assert.match(improved.out, /next +use it with --evaluator \S+no-refunds\.yaml/);
   const second = await readFile(out, "utf8");
   assert.match(second, /version: 2/);
   assert.match(second, /0\.0 for money back or a refund/);
   const again = await runOctavo(["eval", "improve", out, ...flags]);
-  assert.match(again.out, /^Nothing agreed with more of the labels/);
+  assert.match(again.out, /^Nothing that was tried agreed with more of the labels/);
   assert.match(await readFile(out, "utf8"), /version: 2/);
 
   const run = await runOctavo([
@@ -119,4 +122,52 @@ test("an edited file that is no evaluator is refused with its line", async () =>
   ]);
   assert.equal(code, 4);
   assert.match(err, /bad\.yaml:3:\d+: version/);
+});
+
+test("labels that do not belong to the answers are told before a model is asked", async () => {
+  const out = join(folder, "never.yaml");
+  const labels = join(folder, "labels.jsonl");
+  // nothing listens there
+  const judge = ["--judge", "http://127.0.0.1:9", "--judge-model", "none"];
+  const author = ["eval", "author", "be kind", "--out", out, "--cases", cases, "--labels", labels, ...judge];
+  const line = (id: string, label: string) => `${JSON.stringify({ id, label })}\n`;
+  for (const [text, says] of [
+    [line("case-1", "good"), /labels\.jsonl, line 1: expected \{"id"/],
+    [line("q1", "pass") + line("q2", "fail"), /2 of 2 labels in .* are of no case in .*, "q1" first/],
+  ] as const) {
+    await writeFile(labels, text);
+    const { code, err } = await runOctavo(author);
+    assert.equal(code, 5, err);
+    assert.match(err, says);
+  }
+  await writeFile(labels, line("case-1", "pass") + line("q2", "fail"));
+  const { code, err } = await runOctavo(author);
+  assert.match(err, /1 of 2 labels in .* are of no case/);
+  assert.match(err, /the writer gave no answer \(connection\)/);
+  assert.equal(code, 6);
+  assert.equal(existsSync(out), false);
+});
+
+test("a model too small to judge or to write is found out by labels", async () => {
+  const out = join(folder, "small.yaml");
+  const few = join(folder, "few.jsonl");
+  const rows = (await readFile(cases, "utf8")).trimEnd().split("\n").slice(0, 60);
+  await writeFile(few, rows.map((row) => `${row}\n`).join(""));
+  const labels = rows.map((_, index) => ({ id: `case-${index}`, label: index % 5 < 2 ? "fail" : "pass" }));
+  await writeFile(`${out}.labels.jsonl`, labels.map((row) => `${JSON.stringify(row)}\n`).join(""));
+  const mini = await serveOctavo("--served-model-name", "mini");
+  try {
+    const flags = ["--cases", few, "--judge", mini.url, "--judge-model", "mini", "--ask", "0"];
+    const authored = await runOctavo(["eval", "author", "never promise refunds", "--out", out, ...flags]);
+    assert.equal(authored.code, 0, authored.err);
+    assert.match(authored.err, /no criteria were written: the statement itself is what the judge gets/);
+    assert.match(authored.out, /next +.*take another judge model/);
+    const improved = await runOctavo(["eval", "improve", out, ...flags]);
+    assert.equal(improved.code, 0, improved.err);
+    assert.doesNotMatch(improved.out, /^Better/);
+    assert.match(improved.out, /next +.*take another judge model/);
+    assert.match(await readFile(out, "utf8"), /version: 1/);
+  } finally {
+    await mini.stop();
+  }
 });

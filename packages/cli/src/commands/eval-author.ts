@@ -3,7 +3,7 @@ import { authoredEvaluatorText, writeEvaluator } from "@octavo/optimize";
 import { OctavoError } from "@octavo/protocol/errors";
 import { option } from "@octavo/protocol/options";
 import { defineCommand } from "../command.js";
-import { authoringRows, improveByLabels, readSamples, writerDesk } from "../eval/authoring.js";
+import { authoringRows, improveByLabels, readMaterial, writerDesk } from "../eval/authoring.js";
 import { interruptible } from "../interruptible.js";
 import { writeTextOf } from "../output/files.js";
 
@@ -26,17 +26,17 @@ export default defineCommand({
         },
       );
     await interruptible(async (signal) => {
-      const samples = await readSamples(flags, signal);
+      const material = await readMaterial(flags, out, signal);
       const desk = writerDesk(flags, signal);
       const { evaluator, warnings } = await writeEvaluator(desk, {
         statement,
         as,
-        answers: samples.map(({ answer }) => answer.text),
+        answers: material.samples.map(({ answer }) => answer.text),
       });
       for (const warning of warnings) process.stderr.write(`octavo: ${warning}\n`);
       // before anyone labels: what was written is not lost
       await writeTextOf("out", out, authoredEvaluatorText(evaluator));
-      await improveByLabels(evaluator, samples, { param: "out", path: out }, { flags, desk, signal });
+      await improveByLabels(evaluator, material, { param: "out", path: out }, { flags, desk, signal });
     });
   },
 });

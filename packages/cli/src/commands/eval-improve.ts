@@ -6,7 +6,7 @@ import {
   authoringJudge,
   authoringRows,
   improveByLabels,
-  readSamples,
+  readMaterial,
   writerDesk,
 } from "../eval/authoring.js";
 import { interruptible } from "../interruptible.js";
@@ -25,9 +25,9 @@ export default defineCommand({
   async run(flags, file: string) {
     const current = parseAuthoredEvaluator(file, await readTextOf("file", file));
     await interruptible(async (signal) => {
-      const samples = await readSamples(flags, signal);
+      const material = await readMaterial(flags, file, signal);
       const judge = authoringJudge(flags);
-      const anchored = samples.filter(({ case: { id } }) => current.anchors[id] !== undefined);
+      const anchored = material.samples.filter(({ case: { id } }) => current.anchors[id] !== undefined);
       const values = await judgedValues(
         current,
         anchored.map((sample) => ({ caseId: sample.case.id, sample })),
@@ -46,7 +46,7 @@ export default defineCommand({
       if (drift.verdict === "drifted") process.stderr.write(`octavo: ${drift.summary}\n`);
       // figures and anchors are of today either way
       const desk = writerDesk(flags, signal);
-      await improveByLabels(current, samples, { param: "file", path: file }, { flags, desk, signal });
+      await improveByLabels(current, material, { param: "file", path: file }, { flags, desk, signal });
     });
   },
 });

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { readSpanValues, wantedCalls } from "@octavo/evals";
 import {
   type CallFinding,
@@ -6,6 +7,7 @@ import {
   findingsOfSpan,
   type RecordedCall,
 } from "@octavo/optimize";
+import { OctavoError } from "@octavo/protocol/errors";
 import { defaultStoreFolder } from "@octavo/tracing/store";
 
 export interface FindingSources {
@@ -68,8 +70,18 @@ export async function readGatewayLog({ gatewayLog = [] }: FindingSources): Promi
 
 async function* spansOf({ spans, gatewayLog, alerts }: FindingSources) {
   const isElsewhere = gatewayLog !== undefined || alerts !== undefined;
-  for (const path of spans ?? (isElsewhere ? [] : [defaultStoreFolder()]))
+  for (const path of spans ?? (isElsewhere ? [] : [ownStore()]))
     for await (const value of readSpanValues(path)) for (const span of wantedCalls(value, {})) yield { span };
+}
+
+function ownStore(): string {
+  const folder = defaultStoreFolder();
+  if (existsSync(folder)) return folder;
+  throw new OctavoError(
+    "dataset_invalid",
+    `no calls are recorded in ${folder}: octavo serve --trace-store auto records them there; --spans, --gateway-log and --alerts read others`,
+    { param: "spans" },
+  );
 }
 
 async function valuesOf(path: string): Promise<readonly unknown[]> {

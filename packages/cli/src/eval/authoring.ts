@@ -24,7 +24,7 @@ import {
   TeacherDesk,
   judgedValues,
 } from "@octavo/optimize";
-import { definedFields } from "@octavo/protocol";
+import { definedFields, OctavoError } from "@octavo/protocol";
 import { inGroup, option, type ResolvedOptions } from "@octavo/protocol/options";
 import { writeTextOf } from "../output/files.js";
 import { printable } from "@octavo/report/text-table";
@@ -101,7 +101,40 @@ export function writerDesk(flags: AuthoringFlags, signal: AbortSignal): TeacherD
   });
 }
 
-export async function readSamples(flags: AuthoringFlags, signal: AbortSignal): Promise<readonly Sample[]> {
+/** The labels that there are, and the file that takes more. */
+interface LabelFile {
+  readonly path: string;
+  readonly known: readonly HumanLabel[];
+}
+
+export interface AuthoringMaterial {
+  readonly samples: readonly Sample[];
+  readonly labels: LabelFile;
+}
+
+/** Answers and labels, read and held against each other before a model is asked anything. `path`: the evaluator's file. */
+export async function readMaterial(
+  flags: AuthoringFlags,
+  path: string,
+  signal: AbortSignal,
+): Promise<AuthoringMaterial> {
+  const samples = await readSamples(flags, signal);
+  const labels = flags.labels ?? `${path}.labels.jsonl`;
+  const known = await readLabels(labels);
+  const ids = new Set(samples.map((sample) => sample.case.id));
+  const strays = known.filter(({ caseId }) => !ids.has(caseId));
+  if (strays.length > 0) {
+    const told = `${strays.length} of ${known.length} labels in ${labels} are of no case in ${flags.cases}, "${strays[0]!.caseId}" first`;
+    if (strays.length === known.length)
+      throw new OctavoError("dataset_invalid", `${told}: a label's id is that of its case`, {
+        param: "labels",
+      });
+    process.stderr.write(`octavo: ${printable(told)}\n`);
+  }
+  return { samples, labels: { path: labels, known } };
+}
+
+async function readSamples(flags: AuthoringFlags, signal: AbortSignal): Promise<readonly Sample[]> {
   const dataset = await openDataset(flags.cases, datasetOptions(flags));
   const samples: Sample[] = [];
   for await (const evalCase of dataset.cases())
@@ -112,29 +145,26 @@ export async function readSamples(flags: AuthoringFlags, signal: AbortSignal): P
 /** Asks for labels, lets the writer improve the evaluator by them, writes it to its file, and prints what came of it. */
 export async function improveByLabels(
   evaluator: AuthoredEvaluator,
-  samples: readonly Sample[],
+  material: AuthoringMaterial,
   { param, path }: { readonly param: string; readonly path: string },
   context: { readonly flags: AuthoringFlags; readonly desk: TeacherDesk; readonly signal: AbortSignal },
 ): Promise<void> {
   const { flags, desk, signal } = context;
-  const labels = flags.labels ?? `${path}.labels.jsonl`;
-  const labelled = await gatherLabels(evaluator, samples, labels, flags, signal);
+  const labelled = await gatherLabels(evaluator, material, flags, signal);
   const { concurrency } = flags;
   const judge = authoringJudge(flags);
   const improved = await improveEvaluator(evaluator, labelled, { judge, desk, concurrency, signal });
   await writeTextOf(param, path, authoredEvaluatorText(improved.evaluator));
-  process.stdout.write(improvementText(improved));
+  process.stdout.write(improvementText(improved, path));
 }
 
 /** The labels that are there and those that are given now, with their answers. */
 async function gatherLabels(
   evaluator: AuthoredEvaluator,
-  samples: readonly Sample[],
-  path: string,
+  { samples, labels: { path, known } }: AuthoringMaterial,
   flags: AuthoringFlags,
   signal: AbortSignal,
 ): Promise<readonly LabelledSample[]> {
-  const known = await readLabels(path);
   const labels = new Map(known.map((label) => [label.caseId, label]));
   const unlabelled = samples.filter(({ case: { id } }) => !labels.has(id));
   if (flags.ask > 0 && unlabelled.length > 0) {
@@ -222,15 +252,9 @@ function shown(name: string, text: string): string {
     .join("")}`;
 }
 
-/** What people see of a version: its agreement, and what it still gets wrong. */
-function improvementText({
-  evaluator,
-  summary,
-  wrong,
-  numTuned,
-  numHeldOut,
-  numFailed,
-}: Improvement): string {
+/** What people see of a version: its agreement, what it still gets wrong, and what to do next. */
+function improvementText(improved: Improvement, path: string): string {
+  const { evaluator, summary, wrong, numTuned, numHeldOut, numFailed } = improved;
   const { measured, version, threshold } = evaluator;
   const lines = [
     summary,
@@ -249,8 +273,21 @@ function improvementText({
         ({ caseId, passed, value }) =>
           `  ${caseId}: ${passed ? "passes" : "fails"}, was scored ${value.toFixed(2)}`,
       ),
+    `next               ${nextStep(improved, path)}`,
   ];
   return lines.map((line) => `${printable(line)}\n`).join("");
+}
+
+function nextStep({ evaluator, verdict, wrong }: Improvement, path: string): string {
+  const { anchors, measured } = evaluator;
+  if (verdict === "too_few_labels" || measured?.balanced_accuracy_interval === undefined)
+    return `octavo eval improve ${path} asks for more labels`;
+  const [score, ...others] = new Set(Object.values(anchors));
+  if (score !== undefined && others.length === 0 && wrong.length > 0)
+    return `the judge scored every labelled answer ${score.toFixed(2)}, so it does not tell them apart: take another judge model`;
+  if (measured.balanced_accuracy_interval[0] <= 0.5)
+    return `these labels do not show it to be better than chance: take another judge model, or label more with octavo eval improve ${path}`;
+  return `use it with --evaluator ${path}, or as file: ${path} in eval.yaml`;
 }
 
 function figure(value: number | undefined, ends: readonly [number, number] | undefined): string {

@@ -118,7 +118,7 @@ export async function improveEvaluator(
   if (found.threshold === current.threshold && found.options === current.options)
     return finished(current, before, {
       verdict: "no_better",
-      summary: "Nothing agreed with more of the labels that it was tuned on.",
+      summary: "Nothing that was tried agreed with more of the labels to tune by.",
       ...nothing,
     });
   const compared = comparePaired(

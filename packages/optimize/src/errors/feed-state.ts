@@ -157,7 +157,7 @@ export function entryNamed(state: FeedState, id: string): FeedEntry {
   throw new OctavoError(
     "not_found",
     found.length === 0
-      ? `no cluster of the feed is ${id}`
+      ? `no cluster of the feed is ${id}: octavo errors list shows them`
       : `${found.length} clusters of the feed begin with ${id}`,
     { param: "id" },
   );

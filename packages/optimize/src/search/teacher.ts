@@ -99,7 +99,7 @@ export class TeacherDesk {
       return kept.reply;
     }
     const answer = await model.answer(this.#caseOf(question, key), { signal, stream: false });
-    requireAnswer(answer, "the teacher");
+    requireAnswer(answer, `the ${model.name}`);
     const cost = spendingOf(answer, usdPerMillionTokens);
     const reply = answer.text.slice(0, longestText * 4);
     budget.charge(cost);
