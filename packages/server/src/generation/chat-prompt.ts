@@ -11,6 +11,7 @@ import { TemplateWorkError } from "@octavo/text/template/template-work";
 import { OctavoError, type ChatCompletionRequest, type ChatMessage } from "@octavo/protocol";
 import { encodePrompt } from "./encode-prompt.js";
 import { imagesOf } from "./image-parts.js";
+import type { MediaCaller, MediaFetcher } from "./media-fetcher.js";
 import { invalidField, unsupportedField } from "@octavo/protocol/refusal";
 import type { Caller } from "./run.js";
 
@@ -67,8 +68,8 @@ export interface ChatPrompt {
 interface ChatPromptUse {
   /** A longer prompt cannot be served; default any length may be. */
   readonly maxTokens?: number | undefined;
-  /** Default images are refused. */
-  readonly takesImages?: boolean;
+  /** What fetches images; default images are refused. */
+  readonly media?: MediaFetcher;
 }
 
 /** Renders the messages with the model's template, or the request's if trusted, and tokenises the text: up to `maxTokens`. */
@@ -76,10 +77,10 @@ export async function chatPrompt(
   model: LanguageModel,
   fields: ChatPromptFields,
   options: ChatPromptOptions,
-  caller: Pick<Caller, "account" | "signal">,
-  { maxTokens, takesImages = false }: ChatPromptUse = {},
+  caller: MediaCaller,
+  { maxTokens, media }: ChatPromptUse = {},
 ): Promise<ChatPrompt> {
-  const images = imagesOf(fields.messages, takesImages ? model : undefined);
+  const images = await imagesOf(fields.messages, media && { model, media, caller });
   const rendered = await renderChatPrompt(model, fields, options, caller);
   const text = images.length === 0 ? rendered : (model.images?.expand(rendered, images.length) ?? rendered);
   // templates write BOS themselves, so none is added unless requested
