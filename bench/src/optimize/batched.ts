@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { type EvalCase, evaluatorTable, functionTarget } from "@octavo/evals";
-import { LLM } from "@octavo/engine";
+import { LLM, type ChatOptions } from "@octavo/engine";
 import { type Candidate, CandidateScorer } from "@octavo/optimize";
 import { cases as miniCases } from "@octavo/octavo-mini";
 import { listCases } from "./embedded-model.js";
 import { embeddedModel } from "../support/served-model.js";
+import { defaultModelFolder, modelFile } from "../cpu/models/model-file.js";
 import { median } from "../support/median.js";
 import type { BenchCase } from "../support/results.js";
 
@@ -12,18 +13,45 @@ const numCandidates = 8;
 const numCases = 40;
 const together = 128;
 
+interface Asked {
+  readonly what: string;
+  readonly model: string;
+  readonly cases: readonly EvalCase[];
+  readonly sampling: ChatOptions;
+}
+
 /** A round's candidates on their cases: as one batch, and one request at a time, on one engine; the order alternates. */
 export async function benchBatched(rounds: number): Promise<readonly BenchCase[]> {
+  const short = { temperature: 0, maxTokens: 48 };
   return [
-    await measured("lists to number", listCases(1, "bench", numCases), rounds),
-    await measured("questions on passages", groundedCases(), rounds),
+    await measured(
+      { what: "lists to number", model: embeddedModel, cases: listCases(1, "bench", numCases), sampling: short },
+      rounds,
+    ),
+    await measured(
+      { what: "questions on passages", model: embeddedModel, cases: groundedCases(), sampling: short },
+      rounds,
+    ),
+    // weights that no cache holds, and answers of some sentences
+    await measured(
+      {
+        what: "answers of 128 tokens, qwen2.5-0.5b Q4_0",
+        model: modelFile(defaultModelFolder(), "qwen2.5-0.5b", "q4_0").path,
+        cases: listCases(1, "bench", 8),
+        sampling: { temperature: 0, maxTokens: 128, ignoreEos: true },
+      },
+      rounds,
+    ),
   ];
 }
 
-async function measured(what: string, evalCases: readonly EvalCase[], rounds: number): Promise<BenchCase> {
-  await using llm = await LLM.load(embeddedModel, { maxNumSeqs: together });
-  const target = functionTarget("octavo-mini", async ({ messages }) => {
-    const { text, usage } = await llm.chat(messages as never, { temperature: 0, maxTokens: 48 });
+async function measured(
+  { what, model, cases: evalCases, sampling }: Asked,
+  rounds: number,
+): Promise<BenchCase> {
+  await using llm = await LLM.load(model, { maxNumSeqs: together });
+  const target = functionTarget(what, async ({ messages }) => {
+    const { text, usage } = await llm.chat(messages as never, sampling);
     return { text, usage };
   });
   const evaluators = evaluatorTable.create(["exact_match"]);
@@ -68,7 +96,7 @@ async function measured(what: string, evalCases: readonly EvalCase[], rounds: nu
     const [batch, single] = first === 1 ? [other, one] : [one, other];
     ratios.push(single.seconds / batch.seconds);
     cpuRatios.push(single.cpuSeconds / batch.cpuSeconds);
-    rates.push((numCandidates * numCases) / batch.seconds);
+    rates.push((numCandidates * evalCases.length) / batch.seconds);
   }
   const [batch, single] = [await scoredBy(together, 1000), await scoredBy(1, 1000)];
   assert.deepEqual(batch.outputs, single.outputs, "answers are the same in a batch and alone");
@@ -82,7 +110,7 @@ async function measured(what: string, evalCases: readonly EvalCase[], rounds: nu
       cpuRatios,
       evaluationsPerSecond: median(rates),
       numCandidates,
-      numCases,
+      numCases: evalCases.length,
       concurrency: together,
     },
   };
