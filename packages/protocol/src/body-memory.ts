@@ -19,8 +19,11 @@ export class BodyMemory {
   /** A share that grows with one body. */
   share(): BodyShare {
     let held = 0;
+    let isOver = false;
     return {
       grow: (bytes) => {
+        // what still arrives then would be held for ever
+        if (isOver) throw new OctavoError("request_cancelled", "the request is over");
         if (this.#bytes + bytes > this.#maxBytes) {
           const message = `the request bodies being read and answered hold all of the ${this.#maxBytes} bytes that this server has for them; try again later`;
           throw new OctavoError("overloaded", message, { retryAfterSeconds });
@@ -29,6 +32,7 @@ export class BodyMemory {
         held += bytes;
       },
       release: () => {
+        isOver = true;
         this.#bytes -= held;
         held = 0;
       },
@@ -37,7 +41,8 @@ export class BodyMemory {
 }
 
 export interface BodyShare {
-  /** Throws `overloaded` when there is no room. */
+  /** Throws `overloaded` when there is no room, and `request_cancelled` once it is released. */
   grow(bytes: number): void;
+  /** For good: what of the request still runs is told to stop when it next grows. */
   release(): void;
 }
