@@ -25,7 +25,12 @@ export async function benchBatched(rounds: number): Promise<readonly BenchCase[]
   const short = { temperature: 0, maxTokens: 48 };
   return [
     await measured(
-      { what: "lists to number", model: embeddedModel, cases: listCases(1, "bench", numCases), sampling: short },
+      {
+        what: "lists to number",
+        model: embeddedModel,
+        cases: listCases(1, "bench", numCases),
+        sampling: short,
+      },
       rounds,
     ),
     await measured(

@@ -1,5 +1,6 @@
 import type { Account, LanguageModel, PromptImage } from "@octavo/engine";
 import type { ChatCompletionRequest, ChatMessage } from "@octavo/protocol";
+import { OctavoError } from "@octavo/protocol";
 import { invalidField, unsupportedField } from "@octavo/protocol/refusal";
 import type { MediaCaller, MediaFetcher } from "./media-fetcher.js";
 import type { Caller } from "./run.js";
@@ -44,14 +45,21 @@ export async function imagesOf(
   if (taking === undefined) return [];
   taking.model.images?.checkCount(parts.length);
   const { media, caller } = taking;
+  const { account, holdBytes } = caller;
+  const rest = new AbortController();
+  const signal = AbortSignal.any([caller.signal, rest.signal]);
   const fetched = new Map<string, Promise<Uint8Array>>();
   const reading = parts.map(async ({ url, param }) => {
     if (!media.isOn || /^data:/i.test(url)) return bytesOf(url, param);
-    const pending = fetched.get(url) ?? media.fetch(url, param, caller);
+    const pending = fetched.get(url) ?? media.fetch(url, param, { account, holdBytes, signal });
     fetched.set(url, pending);
     return pending;
   });
-  return Promise.all(reading);
+  try {
+    return await Promise.all(reading);
+  } finally {
+    rest.abort(new OctavoError("request_cancelled", "another image of the request was refused"));
+  }
 }
 
 const dataUrl = /^data:([^;,]{0,100})((?:;[^;,]{0,100})*),/i;

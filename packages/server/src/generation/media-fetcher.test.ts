@@ -139,7 +139,7 @@ describe("images that requests name by URL", () => {
   it("a listed name must lead to the internet", async () => {
     for (const addresses of [
       ...`127.0.0.1 10.1.2.3 172.31.255.1 192.168.0.1 169.254.169.254 100.64.0.1 0.0.0.0 224.0.0.1 255.255.255.255 ::1 :: fd00::1
-        fe80::1 fec0::1 ff02::1 ::ffff:10.0.0.1 ::ffff:a9fe:a9fe ::127.0.0.1 64:ff9b::a9fe:a9fe 2002:7f00:1::1 2001::1`
+        fe80::1 fec0::1 ff02::1 ::ffff:10.0.0.1 ::ffff:a9fe:a9fe ::127.0.0.1 64:ff9b::a9fe:a9fe ::ffff:0:7f00:1 1::1 4000::1 2002:7f00:1::1 2001::1`
         .split(/\s+/)
         .map((address) => [address]),
       ["93.184.216.34", "10.0.0.1"],

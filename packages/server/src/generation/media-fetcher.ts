@@ -1,4 +1,4 @@
-import { lookup as systemLookup } from "node:dns";
+import { type LookupAddress, lookup as systemLookup } from "node:dns";
 import http, { type IncomingMessage } from "node:http";
 import https from "node:https";
 import { BlockList, type LookupFunction } from "node:net";
@@ -23,15 +23,21 @@ export interface MediaFetcherOptions {
 const maxAtOnce = 16;
 const maxRedirects = 3;
 
-/** IANA's special-purpose registries: what is not reached through the internet, and what carries such addresses within its own. */
+/** IANA's special-purpose registries: what is not reached through the internet, or carries such addresses within its own. */
 const notPublic = new BlockList();
 for (const range of `0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24
-  192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4 ::/96 64:ff9b::/96
-  64:ff9b:1::/48 100::/64 2001::/23 2001:db8::/32 2002::/16 3fff::/20 5f00::/16 fc00::/7 fe80::/10 fec0::/10 ff00::/8`.split(
-  /\s+/,
-)) {
+  192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4 2001::/23 2001:db8::/32 2002::/16
+  3fff::/20`.split(/\s+/)) {
   const [network = "", bits] = range.split("/");
   notPublic.addSubnet(network, Number(bits), network.includes(":") ? "ipv6" : "ipv4");
+}
+const globalUnicast = new BlockList();
+globalUnicast.addSubnet("2000::", 3, "ipv6");
+
+function isPublic({ address, family }: LookupAddress): boolean {
+  return family === 6
+    ? globalUnicast.check(address, "ipv6") && !notPublic.check(address, "ipv6")
+    : !notPublic.check(address, "ipv4");
 }
 
 /**
@@ -129,11 +135,8 @@ export class MediaFetcher {
     return (hostname, options, callback) =>
       lookup(hostname, { ...options, all: true }, (error, addresses) => {
         if (error !== null) return callback(error, []);
-        const isPublic = addresses.every(
-          ({ address, family }) => !notPublic.check(address, family === 6 ? "ipv6" : "ipv4"),
-        );
         const [first] = addresses;
-        if (!isPublic || first === undefined) {
+        if (first === undefined || !addresses.every(isPublic)) {
           const refusal = `${hostname} does not lead to the internet; the operator can list its address instead of its name`;
           return callback(invalidField(param, refusal), []);
         }
