@@ -25,7 +25,7 @@ const textBlock = z.object({
   ...cached,
 });
 
-/** An image in base64, or a URL, which the server fetches only from hosts that its operator lists. */
+/** An image in base64; URLs are refused, since the server fetches nothing. */
 const imageBlock = z.object({
   type: z.literal("image"),
   source: z.discriminatedUnion(
@@ -38,7 +38,7 @@ const imageBlock = z.object({
       }),
       z.object({ type: z.literal("url"), url: z.string() }),
     ],
-    { error: "an image's source is base64 or a url" },
+    { error: "an image's source is base64" },
   ),
   ...cached,
 });

@@ -65,29 +65,3 @@ export const logLevel: typeof plainLogLevel = {
     return plainLogLevel.parse(meant ?? level, earlier);
   },
 };
-
-/** Whence images are fetched. */
-export interface MediaHost {
-  readonly hostname: string;
-  /** Undefined: the scheme's own. */
-  readonly port: string | undefined;
-}
-
-/** A host, or a host and a port, as an operator lists it; undefined for anything else. */
-export function mediaHostOf(entry: string): MediaHost | undefined {
-  const [, host = "", port] = /^(\[[\da-f:.]+\]|[^\s:/?#@*[\]\\]+)(?::(\d{1,5}))?$/i.exec(entry) ?? [];
-  if (host === "" || Number(port ?? 1) > 65_535) return undefined;
-  try {
-    return { hostname: new URL(`http://${host}`).hostname, port };
-  } catch {
-    return undefined;
-  }
-}
-
-const hosts = valueType.list(valueType.nonEmpty());
-export const mediaDomains: OptionType<readonly string[]> = {
-  ...hosts,
-  expects: "hosts such as images.example.com or 10.0.0.7:8080, without scheme, path or wildcard",
-  accepts: (value) =>
-    hosts.accepts(value) && (value as string[]).every((entry) => mediaHostOf(entry) !== undefined),
-};

@@ -5,7 +5,6 @@ import {
   thresholdValue,
   attributeValue,
   logLevel,
-  mediaDomains,
   originList,
   replicaName,
   rootPath,
@@ -159,16 +158,6 @@ export const serverOptions = {
     }),
   }),
   ...inGroup("Requests", {
-    allowedMediaDomains: option.of(
-      mediaDomains,
-      "--allowed-media-domains <host...>",
-      "hosts, or hosts with a port, from which images are fetched that requests name by URL",
-      { default: [], defaultText: "none: images come in data URLs" },
-    ),
-    mediaFetchTimeoutMs: option.seconds("--media-fetch-timeout <seconds>", "time to fetch an image", {
-      min: 1,
-      default: 5_000,
-    }),
     /** For a request as a whole, generation included; 0 is off. */
     requestTimeoutMs: option.seconds("--request-timeout <seconds>", "end requests that take longer", {
       default: 0,

@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { createServer as createFileServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { fixtureImage } from "@octavo/artifacts/testing/model-fixtures";
@@ -151,79 +149,6 @@ describe("images in requests, through the official clients", () => {
     const { input_tokens: counted } = await anthropic.messages.countTokens({ model, messages });
     const { input_tokens: read, cache_read_input_tokens: cached } = message.usage;
     assert.equal(counted, read + (cached ?? 0));
-  });
-
-  it("with hosts listed, a URL gives what its bytes give, in every API", async () => {
-    const files = createFileServer((request, response) => {
-      response.end(request.url === "/photo.jpg" ? bytesOf("photo.jpg") : "no image");
-    });
-    await new Promise<void>((resolve) => files.listen(0, "127.0.0.1", resolve));
-    const place = `127.0.0.1:${(files.address() as AddressInfo).port}`;
-    const config = {
-      port: 0,
-      servedModelNames: [model],
-      allowedMediaDomains: [place],
-      keepAliveTimeoutMs: 1000,
-    };
-    const open = createServer({ model: llm, config, logger: pino({ level: "silent" }) });
-    try {
-      const { url: openUrl } = await open.listen();
-      const own = new OpenAI({ baseURL: `${openUrl}/v1`, apiKey: "none", maxRetries: 0 });
-      const link = `http://${place}/photo.jpg`;
-      const sampling = { model, max_tokens: 12, temperature: 0 };
-      const asked = (part: typeof photo) =>
-        own.chat.completions.create({
-          ...sampling,
-          messages: [{ role: "user", content: [part, textPart("What is this?")] }],
-        });
-      const whole = (await asked(photo)).choices[0]?.message.content;
-      assert.equal((await asked(imagePart(link))).choices[0]?.message.content, whole);
-      const anthropic = new Anthropic({ baseURL: openUrl, apiKey: "none", maxRetries: 0 });
-      const message = await anthropic.messages.create({
-        ...sampling,
-        messages: [
-          {
-            role: "user",
-            content: [
-              { type: "image", source: { type: "url", url: link } },
-              { type: "text", text: "What is this?" },
-            ],
-          },
-        ],
-      });
-      assert.deepEqual(
-        message.content.map((block) => (block.type === "text" ? block.text : "")),
-        [whole],
-      );
-      const response = await own.responses.create({
-        model,
-        max_output_tokens: 12,
-        temperature: 0,
-        input: [
-          {
-            role: "user",
-            content: [
-              { type: "input_image", image_url: link, detail: "auto" },
-              { type: "input_text", text: "What is this?" },
-            ],
-          },
-        ],
-      });
-      assert.equal(response.output_text, whole);
-      await assert.rejects(asked(imagePart(`http://${place}/text`)), /Image 0: The image is none of PNG/);
-      const both = [imagePart(`http://${place}/text`), imagePart("data:image/png,abc")];
-      await assert.rejects(
-        own.chat.completions.create({ ...sampling, messages: [{ role: "user", content: both }] }),
-        /must be in base64/,
-      );
-      await assert.rejects(
-        asked(imagePart("http://127.0.0.1:1/a.png")),
-        /fetches nothing from 127\.0\.0\.1:1/,
-      );
-    } finally {
-      await open.close();
-      files.close();
-    }
   });
 
   it("nothing is fetched, whatever the URL", async () => {

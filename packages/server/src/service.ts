@@ -18,7 +18,6 @@ import {
 import type { z } from "zod";
 import type { RequestAccount } from "./account/request-account.js";
 import type { ServerConfig } from "./config.js";
-import { MediaFetcher } from "./generation/media-fetcher.js";
 import { ResponseStore } from "./generation/response-store.js";
 import { TokenTexts } from "./generation/token-text.js";
 import type { ApiKeys } from "./http/api-keys.js";
@@ -83,7 +82,6 @@ export class Service {
   readonly formats: OutputFormats;
   /** Stored responses of `/v1/responses`. */
   readonly responses: ResponseStore;
-  readonly media: MediaFetcher;
   readonly startedAtSeconds = nowSeconds();
   readonly keys: ApiKeys;
   readonly #tenants: TenantResolver;
@@ -107,7 +105,6 @@ export class Service {
     this.keys = keys;
     this.#tenants = tenants;
     this.responses = responses;
-    this.media = new MediaFetcher(config);
     this.modelNames = servedNames(model, config);
     this.fingerprint = fingerprintOf(model);
     this.tokenTexts = new TokenTexts(model.tokenizer);

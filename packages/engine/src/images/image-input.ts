@@ -62,20 +62,15 @@ export class ImageInput {
     return this.#begin;
   }
 
-  /** @throws OctavoError `invalid_request` for more images than a request may have */
-  checkCount(numImages: number): void {
-    if (numImages <= this.maxImages) return;
-    throw invalid(
-      `The request has ${numImages} images; at most ${this.maxImages} are taken (--limit-mm-per-prompt).`,
-    );
-  }
-
   /**
    * A rendered prompt with each image's tokens in its place, as transformers' Gemma3Processor writes them.
    * @throws OctavoError `invalid_request` for more images than are allowed, or other places than images
    */
   expand(text: string, numImages: number): string {
-    this.checkCount(numImages);
+    if (numImages > this.maxImages)
+      throw invalid(
+        `The request has ${numImages} images; at most ${this.maxImages} are taken (--limit-mm-per-prompt).`,
+      );
     const parts = text.split(this.#begin);
     if (parts.length - 1 !== numImages)
       throw invalid(

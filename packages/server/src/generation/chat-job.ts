@@ -91,7 +91,7 @@ export async function prepareChat(
   const format = outputConstraint(request);
   const prompt = await chatPrompt(model, request, config, caller, {
     maxTokens: promptLimit(model, request),
-    media: service.media,
+    takesImages: true,
   });
   refuseCutImages(prompt, request);
   const promptTokens = truncatePrompt(

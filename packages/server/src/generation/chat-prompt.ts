@@ -11,7 +11,6 @@ import { TemplateWorkError } from "@octavo/text/template/template-work";
 import { OctavoError, type ChatCompletionRequest, type ChatMessage } from "@octavo/protocol";
 import { encodePrompt } from "./encode-prompt.js";
 import { imagesOf } from "./image-parts.js";
-import type { MediaCaller, MediaFetcher } from "./media-fetcher.js";
 import { invalidField, unsupportedField } from "@octavo/protocol/refusal";
 import type { Caller } from "./run.js";
 
@@ -68,8 +67,8 @@ export interface ChatPrompt {
 interface ChatPromptUse {
   /** A longer prompt cannot be served; default any length may be. */
   readonly maxTokens?: number | undefined;
-  /** What fetches images; default images are refused. */
-  readonly media?: MediaFetcher;
+  /** Default images are refused. */
+  readonly takesImages?: boolean;
 }
 
 /** Renders the messages with the model's template, or the request's if trusted, and tokenises the text: up to `maxTokens`. */
@@ -77,10 +76,10 @@ export async function chatPrompt(
   model: LanguageModel,
   fields: ChatPromptFields,
   options: ChatPromptOptions,
-  caller: MediaCaller,
-  { maxTokens, media }: ChatPromptUse = {},
+  caller: Pick<Caller, "account" | "signal">,
+  { maxTokens, takesImages = false }: ChatPromptUse = {},
 ): Promise<ChatPrompt> {
-  const images = await imagesOf(fields.messages, media && { model, media, caller });
+  const images = imagesOf(fields.messages, takesImages ? model : undefined);
   const rendered = await renderChatPrompt(model, fields, options, caller);
   const text = images.length === 0 ? rendered : (model.images?.expand(rendered, images.length) ?? rendered);
   // templates write BOS themselves, so none is added unless requested

@@ -1,8 +1,6 @@
 import type { Account, LanguageModel, PromptImage } from "@octavo/engine";
 import type { ChatCompletionRequest, ChatMessage } from "@octavo/protocol";
-import { OctavoError } from "@octavo/protocol";
 import { invalidField, unsupportedField } from "@octavo/protocol/refusal";
-import type { MediaCaller, MediaFetcher } from "./media-fetcher.js";
 import type { Caller } from "./run.js";
 
 interface PromptWithImages {
@@ -10,59 +8,32 @@ interface PromptWithImages {
   readonly images: readonly Uint8Array[];
 }
 
-/** Where images of a conversation are taken. */
-export interface ImageTaking {
-  readonly model: Pick<LanguageModel, "images" | "imageRefusal">;
-  readonly media: MediaFetcher;
-  readonly caller: MediaCaller;
-}
-
 /**
  * The images of a conversation as they came, in order. Nothing is decoded yet.
- * @param taking absent: images are not taken here
- * @throws OctavoError `unsupported_parameter` where they are not taken, `invalid_request` for broken URLs, and what fetching them throws
+ * @param model absent: images are not taken here
+ * @throws OctavoError `unsupported_parameter` where they are not taken, or would have to be fetched; `invalid_request` for broken URLs
  */
-export async function imagesOf(
+export function imagesOf(
   messages: readonly ChatMessage[],
-  taking: ImageTaking | undefined,
-): Promise<Uint8Array[]> {
-  const parts = messages.flatMap(({ role, content }, message) =>
+  model: Pick<LanguageModel, "images" | "imageRefusal"> | undefined,
+): Uint8Array[] {
+  return messages.flatMap(({ role, content }, message) =>
     typeof content === "string"
       ? []
       : (content ?? []).flatMap((part, at) => {
           if (part.type !== "image_url") return [];
           const param = `messages[${message}].content[${at}]`;
-          if (taking === undefined)
-            throw unsupportedField(`${param}.type`, "images are taken in chats alone");
-          const { images, imageRefusal } = taking.model;
-          if (images === undefined)
-            throw unsupportedField(`${param}.type`, imageRefusal ?? "this model reads text only");
+          if (model === undefined) throw unsupportedField(`${param}.type`, "images are taken in chats alone");
+          if (model.images === undefined)
+            throw unsupportedField(`${param}.type`, model.imageRefusal ?? "this model reads text only");
           if (role !== "user")
             throw unsupportedField(`${param}.type`, "images are taken in messages of the user alone");
-          return [{ url: part.image_url.url, param: `${param}.image_url.url` }];
+          return [bytesOf(part.image_url.url, `${param}.image_url.url`)];
         }),
   );
-  if (taking === undefined) return [];
-  taking.model.images?.checkCount(parts.length);
-  const { media, caller } = taking;
-  const { account, holdBytes } = caller;
-  const rest = new AbortController();
-  const signal = AbortSignal.any([caller.signal, rest.signal]);
-  const fetched = new Map<string, Promise<Uint8Array>>();
-  const reading = parts.map(async ({ url, param }) => {
-    if (!media.isOn || /^data:/i.test(url)) return bytesOf(url, param);
-    const pending = fetched.get(url) ?? media.fetch(url, param, { account, holdBytes, signal });
-    fetched.set(url, pending);
-    return pending;
-  });
-  try {
-    return await Promise.all(reading);
-  } finally {
-    rest.abort(new OctavoError("request_cancelled", "another image of the request was refused"));
-  }
 }
 
-const dataUrl = /^data:([^;,]{0,100})((?:;[^;,]{0,100})*),/i;
+const dataUrl = /^data:([^;,]{0,100})((?:;[^;,]{0,100})*),/;
 
 function bytesOf(url: string, param: string): Uint8Array {
   const [head = "", , parameters = ""] = dataUrl.exec(url.slice(0, 1_000)) ?? [];

@@ -93,8 +93,6 @@ export class HttpExchange implements RequestContext {
     return this.#ids.isOf(octavoId, this.account.ownerId);
   }
 
-  readonly holdBytes = (bytes: number): void => this.#bodyShare.grow(bytes);
-
   abort(reason: OctavoError): void {
     this.#abort.abort(reason);
   }

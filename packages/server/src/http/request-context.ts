@@ -21,8 +21,6 @@ export interface RequestContext {
   readonly signal: AbortSignal;
   abort(reason: OctavoError): void;
   readonly log: Logger;
-  /** Counts what was fetched for the request as a part of its body, until it is over; throws `overloaded`. */
-  readonly holdBytes: (bytes: number) => void;
   readBody(): Promise<unknown>;
   /** The body, which is still there to be read. */
   peekBody(): Promise<unknown>;

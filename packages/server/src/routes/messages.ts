@@ -50,7 +50,7 @@ export async function handleCountTokens(
 ): Promise<void> {
   service.servedModel(request.model);
   const { tokens } = await chatPrompt(service.model, chatFromMessages(request), service.config, context, {
-    media: service.media,
+    takesImages: true,
   });
   sendJson(context.response, 200, { input_tokens: tokens.length });
 }

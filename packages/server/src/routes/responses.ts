@@ -129,9 +129,9 @@ async function startInBackground(
     throw invalidField("background", "it cannot be combined with stream; set one of the two");
   const abort = new AbortController();
   const { signal } = abort;
-  const { account, octavoId, arrivalMs, holdBytes } = context;
+  const { account, octavoId, arrivalMs } = context;
   account.outlivesAnswer = true;
-  const turn = await startTurn(service, request, { account, octavoId, arrivalMs, holdBytes, signal });
+  const turn = await startTurn(service, request, { account, octavoId, arrivalMs, signal });
   const { builder, owner } = turn;
   const { id } = builder.response;
   const store = (): ResponseObject => {

@@ -16,7 +16,7 @@ export async function handleTokenize(
   const tokens = messages
     ? (
         await chatPrompt(service.model, { ...request, messages }, service.config, context, {
-          media: service.media,
+          takesImages: true,
         })
       ).tokens
     : await tokenizer.encodeAsync(request.prompt ?? "", {
