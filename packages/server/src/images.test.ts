@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { fixtureImage } from "@octavo/artifacts/testing/model-fixtures";
@@ -169,6 +172,79 @@ describe("images in requests, through the official clients", () => {
       input: [{ role: "user", content: [{ type: "input_image", image_url: "http://x/y.png" }] }],
     });
     assert.match(response.message, /the server fetches nothing/);
+  });
+
+  it("what the operator lists is fetched, and gives what its bytes give", async () => {
+    const requested: string[] = [];
+    const store = createHttpServer(({ url: path = "" }, response) => {
+      requested.push(path);
+      const location =
+        path === "/moved" ? "/photo.jpg" : path === "/metadata" ? "http://169.254.169.254/" : undefined;
+      if (location !== undefined) response.writeHead(302, { location }).end();
+      else response.writeHead(200, { "content-type": "image/jpeg" }).end(bytesOf("photo.jpg"));
+    });
+    await once(store.listen(0, "127.0.0.1"), "listening");
+    const host = `127.0.0.1:${(store.address() as AddressInfo).port}`;
+    const config = { port: 0, servedModelNames: [model], allowedMediaDomains: [host] } as const;
+    const fetching = createServer({ model: llm, config, logger: pino({ level: "silent" }) });
+    try {
+      const { url: base } = await fetching.listen();
+      const openai = new OpenAI({ baseURL: `${base}/v1`, apiKey: "none", maxRetries: 0 });
+      const anthropic = new Anthropic({ baseURL: base, apiKey: "none", maxRetries: 0 });
+      const words = "What is this?";
+      const whole = (await chat([photo, textPart(words)])).choices[0]?.message.content;
+      const ask = async (path: string): Promise<string | null | undefined> => {
+        const content = [imagePart(`http://${host}${path}`), textPart(words)];
+        const messages = [{ role: "user" as const, content }];
+        const { choices } = await openai.chat.completions.create({
+          model,
+          messages,
+          max_tokens: 12,
+          temperature: 0,
+        });
+        return choices[0]?.message.content;
+      };
+      assert.equal(await ask("/photo.jpg"), whole);
+      assert.equal(await ask("/moved"), whole);
+      const response = await openai.responses.create({
+        model,
+        input: [
+          {
+            role: "user",
+            content: [
+              { type: "input_image", image_url: `http://${host}/photo.jpg`, detail: "auto" },
+              { type: "input_text", text: words },
+            ],
+          },
+        ],
+        max_output_tokens: 12,
+        temperature: 0,
+      });
+      assert.equal(response.output_text, whole);
+      const source = { type: "url" as const, url: `http://${host}/photo.jpg` };
+      const messages: Anthropic.MessageParam[] = [
+        {
+          role: "user",
+          content: [
+            { type: "image", source },
+            { type: "text", text: words },
+          ],
+        },
+      ];
+      const body = { model, max_tokens: 12, temperature: 0, messages };
+      const message = await anthropic.messages.create(body);
+      assert.deepEqual(
+        message.content.map((block) => (block.type === "text" ? block.text : block.type)),
+        [whole],
+      );
+      const numRequested = requested.length;
+      await assert.rejects(ask("/metadata"), /400.*nothing from 169\.254\.169\.254;/);
+      assert.equal(requested.length, numRequested + 1);
+    } finally {
+      await fetching.close();
+      store.closeAllConnections();
+      await new Promise((resolve) => store.close(resolve));
+    }
   });
 
   it("misuse is a 400 that says what is wrong", async () => {

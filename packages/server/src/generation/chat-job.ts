@@ -130,7 +130,7 @@ export async function prepareChat(
     constraint === undefined
       ? {}
       : await compileConstraint(model.engine, constraint, terms.account.tenant, caller.signal);
-  const images = await placedImages(model, prompt, terms.account, caller);
+  const images = await placedImages(model, prompt, terms.account, service.media, caller);
   const generation: GenerationRequest = {
     kind: "generate",
     images,

@@ -24,6 +24,7 @@ async function given(source: string, messages: readonly ChatMessage[]): Promise<
     trustRequestChatTemplate: false,
     chatTemplateContentFormat: "auto",
     excludeToolsWhenToolChoiceNone: false,
+    allowedMediaDomains: [],
   } as const;
   await chatPrompt(model, { messages: [...messages] }, options, {
     account: new RequestAccount({}, new TenantResolver(defaultTenantSettings)),

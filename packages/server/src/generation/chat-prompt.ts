@@ -10,7 +10,7 @@ import { detectContentFormat } from "@octavo/engine/parts";
 import { TemplateWorkError } from "@octavo/text/template/template-work";
 import { OctavoError, type ChatCompletionRequest, type ChatMessage } from "@octavo/protocol";
 import { encodePrompt } from "./encode-prompt.js";
-import { imagesOf } from "./image-parts.js";
+import { type ImageSource, imagesOf } from "./image-parts.js";
 import { invalidField, unsupportedField } from "@octavo/protocol/refusal";
 import type { Caller } from "./run.js";
 
@@ -32,6 +32,7 @@ export interface ChatPromptOptions {
   readonly trustRequestChatTemplate: boolean;
   readonly chatTemplateContentFormat: "auto" | "string" | "openai";
   readonly excludeToolsWhenToolChoiceNone: boolean;
+  readonly allowedMediaDomains: readonly string[];
 }
 
 /** Steps of a model's template on the event loop, some tens of milliseconds; what takes more is rendered in a worker. */
@@ -61,7 +62,7 @@ export interface ChatPrompt {
   readonly text: string;
   readonly tokens: Int32Array;
   /** In the order of their places in the text; empty where images are not taken. */
-  readonly images: readonly Uint8Array[];
+  readonly images: readonly ImageSource[];
 }
 
 interface ChatPromptUse {
@@ -79,7 +80,7 @@ export async function chatPrompt(
   caller: Pick<Caller, "account" | "signal">,
   { maxTokens, takesImages = false }: ChatPromptUse = {},
 ): Promise<ChatPrompt> {
-  const images = imagesOf(fields.messages, takesImages ? model : undefined);
+  const images = imagesOf(fields.messages, takesImages ? model : undefined, options.allowedMediaDomains);
   const rendered = await renderChatPrompt(model, fields, options, caller);
   const text = images.length === 0 ? rendered : (model.images?.expand(rendered, images.length) ?? rendered);
   // templates write BOS themselves, so none is added unless requested
