@@ -108,6 +108,7 @@ export class Lowering {
         return planRecurrence(op, { gpu, arena, cache, vector });
       case "head_linear":
       case "exchange":
+      case "add_given":
       case "receive":
       case "send":
         throw new OctavoError("internal_error", "A GPU runs whole programs, not a part of one.");

@@ -91,7 +91,7 @@ export async function prepareChat(
   const format = outputConstraint(request);
   const prompt = await chatPrompt(model, request, config, caller, {
     maxTokens: promptLimit(model, request),
-    takesImages: true,
+    media: service.media,
   });
   refuseCutImages(prompt, request);
   const promptTokens = truncatePrompt(
@@ -130,7 +130,7 @@ export async function prepareChat(
     constraint === undefined
       ? {}
       : await compileConstraint(model.engine, constraint, terms.account.tenant, caller.signal);
-  const images = await placedImages(model, prompt, terms.account, service.media, caller);
+  const images = await placedImages(model, prompt, terms.account, caller);
   const generation: GenerationRequest = {
     kind: "generate",
     images,

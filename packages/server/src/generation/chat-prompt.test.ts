@@ -29,6 +29,7 @@ async function given(source: string, messages: readonly ChatMessage[]): Promise<
   await chatPrompt(model, { messages: [...messages] }, options, {
     account: new RequestAccount({}, new TenantResolver(defaultTenantSettings)),
     signal: new AbortController().signal,
+    hold: () => {},
   });
   return model.rendered[0]?.messages.map(({ role, content }) => [role, content]);
 }

@@ -1,15 +1,15 @@
 import type { Account, LanguageModel, PromptImage } from "@octavo/engine";
 import type { ChatCompletionRequest, ChatMessage } from "@octavo/protocol";
 import { invalidField, unsupportedField } from "@octavo/protocol/refusal";
-import type { MediaCaller, MediaFetcher } from "../media/media-fetcher.js";
 import { allowedMediaUrl, type MediaUrl } from "../media/media-url.js";
+import type { Caller } from "./run.js";
 
 /** An image as a request gives it: its bytes, or where they are. */
-export type ImageSource = Uint8Array | MediaUrl;
+type ImageSource = Uint8Array | MediaUrl;
 
 interface PromptWithImages {
   readonly tokens: Int32Array;
-  readonly images: readonly ImageSource[];
+  readonly images: readonly Uint8Array[];
 }
 
 /**
@@ -62,15 +62,12 @@ export function refuseCutImages(
     throw unsupportedField("truncate_prompt_tokens", "prompts with images are not cut");
 }
 
-/** Fetches and reads the images of a prompt that fits; undefined where there are none. */
-export async function placedImages(
+/** Reads the images of a prompt that fits; undefined where there are none. */
+export function placedImages(
   { images: input }: Pick<LanguageModel, "images">,
   { tokens, images }: PromptWithImages,
   { tenant, cacheScope }: Pick<Account, "tenant" | "cacheScope">,
-  media: MediaFetcher,
-  caller: MediaCaller,
-): Promise<readonly PromptImage[] | undefined> {
-  if (images.length === 0) return undefined;
-  const bytes = await media.fetchAll(images, caller);
-  return input?.place(tokens, bytes, { tenant, cacheScope, signal: caller.signal });
+  { signal }: Pick<Caller, "signal">,
+): Promise<readonly PromptImage[]> | undefined {
+  return images.length === 0 ? undefined : input?.place(tokens, images, { tenant, cacheScope, signal });
 }
