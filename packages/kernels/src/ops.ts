@@ -16,6 +16,11 @@ export interface RopeSpec {
   readonly attentionFactor: number;
   /** `neox` rotates (i, i + d/2), `interleaved` rotates (2i, 2i + 1). */
   readonly layout: "neox" | "interleaved";
+  /**
+   * One per rotated pair: along which of the step's axes it rotates, 0 to 2. Where a step gives no axes, and without this, all go by the
+   * position.
+   */
+  readonly axes?: Uint8Array;
   /** Multiplies cos and sin further by 1 + beta * ln(1 + floor((position + offset) / every)), which sharpens attention as texts grow (Llama 4). */
   readonly growth?: { readonly beta: number; readonly every: number; readonly offset?: number };
 }
@@ -62,6 +67,8 @@ export type Op =
       /** Takes the step's given rows in the place of those that it looks up, as they are. One op of a program. */
       readonly takesGiven?: true;
     }
+  /** Adds the step's given rows with this index to those of their tokens. `index` counts a program's ops of this kind, all of one width. */
+  | { readonly op: "add_given"; readonly on: BufferRef; readonly index: number }
   | {
       readonly op: "rms_norm";
       readonly in: BufferRef;

@@ -92,6 +92,8 @@ export interface GivenRows {
   readonly tokens: Int32Array;
   /** `[tokens.length, width]` */
   readonly rows: Float32Array;
+  /** For each of the program's `add_given` ops in turn `[tokens.length, width]`; needed where it has any. */
+  readonly added?: Float32Array;
 }
 
 /** One step. Arrays may be longer than the counts say; the caller leaves them alone until the step resolves. */
@@ -107,6 +109,11 @@ export interface StepPlan {
    * where all see up to themselves. Attention ops that look ahead may see more.
    */
   readonly lastSeen?: Int32Array;
+  /**
+   * `[numTokens, 3]`, where each token stands along time, height and width, for rotations that tell them apart; absent where each is its
+   * position.
+   */
+  readonly axes?: Int32Array;
   /** Rows in the place of tokens' embedded ids, for the program's op that takes them. */
   readonly given?: GivenRows;
   /** Where each token's k and v go: block * blockSize + offset. */

@@ -5,7 +5,7 @@ import type { IssueParams } from "./validation.js";
 export const chatRoles = ["system", "developer", "user", "assistant", "tool"] as const;
 export type ChatRole = (typeof chatRoles)[number];
 
-/** Where an image is: a data URL, which the server decodes. */
+/** Where an image is: a data URL, or one from which the operator allows to fetch. */
 export interface ImagePart {
   readonly type: "image_url";
   readonly image_url: { readonly url: string };

@@ -25,7 +25,7 @@ const textBlock = z.object({
   ...cached,
 });
 
-/** An image in base64; URLs are refused, since the server fetches nothing. */
+/** An image in base64, or at a URL from which the operator allows to fetch. */
 const imageBlock = z.object({
   type: z.literal("image"),
   source: z.discriminatedUnion(
@@ -38,7 +38,7 @@ const imageBlock = z.object({
       }),
       z.object({ type: z.literal("url"), url: z.string() }),
     ],
-    { error: "an image's source is base64" },
+    { error: "an image's source is base64 or a url" },
   ),
   ...cached,
 });

@@ -35,6 +35,21 @@ export const rootPath: OptionType<string> = {
   },
 };
 
+/** As URLs have it, so that what is listed is what is compared. */
+export const mediaHost: OptionType<string> = {
+  ...valueType.text(),
+  expects: "a host such as images.example.com, with its port where that is not 80 or 443",
+  accepts: (value) =>
+    typeof value === "string" &&
+    /^[\w.:[\]-]+$/.test(value) &&
+    URL.canParse(`http://${value}`) &&
+    new URL(`http://${value}`).host === value.toLowerCase(),
+  parse(text) {
+    if (mediaHost.accepts(text)) return text;
+    throw new OctavoError("invalid_option", `expected ${mediaHost.expects}, not ${JSON.stringify(text)}`);
+  },
+};
+
 /** vLLM takes them as a JSON list. */
 const texts = valueType.list(valueType.text());
 export const originList: OptionType<readonly string[]> = {

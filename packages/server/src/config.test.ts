@@ -8,6 +8,8 @@ describe("server configuration", () => {
   it("fills in defaults", () => {
     assert.deepEqual(resolveServerConfig(), defaultServerConfig);
     assert.equal(resolveServerConfig({ port: 9000 }).port, 9000);
+    const allowedMediaDomains = ["Images.Example.com", "minio.internal:9000", "10.0.0.5", "[::1]:8080"];
+    assert.deepEqual(resolveServerConfig({ allowedMediaDomains }).allowedMediaDomains, allowedMediaDomains);
   });
 
   const bad: readonly Partial<ServerConfig>[] = [
@@ -20,6 +22,18 @@ describe("server configuration", () => {
     { maxLogprobs: -2 },
     { apiKeys: [""] },
     { servedModelNames: [""] },
+    ...[
+      "",
+      "*",
+      "http://host",
+      "host/path",
+      "user@host",
+      "0177.0.0.1",
+      "2130706433",
+      "[::ffff:127.0.0.1]",
+      "::1",
+    ].map((host) => ({ allowedMediaDomains: [host] })),
+    { mediaFetchTimeoutMs: 0 },
   ];
   for (const options of bad) {
     it(`refuses ${JSON.stringify(options)} by name`, () => {

@@ -5,6 +5,7 @@ import {
   thresholdValue,
   attributeValue,
   logLevel,
+  mediaHost,
   originList,
   replicaName,
   rootPath,
@@ -191,6 +192,25 @@ export const serverOptions = {
       "--chat-template-content-format <format>",
       "how message parts reach the chat template",
       { default: "auto" },
+    ),
+    /** Empty: nothing is fetched for a request; images come in data URLs. */
+    allowedMediaDomains: option.of(
+      valueType.list(mediaHost),
+      "--allowed-media-domains <host...>",
+      "fetch images from these hosts, e.g. images.example.com; host:port for other ports than the scheme's own",
+      { default: [], defaultText: "none: images come in data URLs" },
+    ),
+    /** For an image, from resolving its host to its last byte. */
+    mediaFetchTimeoutMs: option.seconds(
+      "--media-fetch-timeout <seconds>",
+      "time for an image to be fetched, redirects included",
+      {
+        min: 100,
+        max: 600_000,
+        default: 5000,
+        defaultText: "$VLLM_IMAGE_FETCH_TIMEOUT or 5 s",
+        environment: ["VLLM_IMAGE_FETCH_TIMEOUT"],
+      },
     ),
     responseRole: option.text("--response-role <role>", "role of generated messages", {
       default: "assistant",

@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { fixtureImage } from "@octavo/artifacts/testing/model-fixtures";
@@ -16,6 +19,69 @@ const imagePart = (url: string) => ({ type: "image_url" as const, image_url: { u
 const textPart = (text: string) => ({ type: "text" as const, text });
 const photo = imagePart(urlOf("photo.jpg", "image/jpeg"));
 const colours = imagePart(urlOf("colours.png"));
+
+describe("images of their own shape, through the official clients", () => {
+  it("chat, Responses and Messages read them, and counts are those of their shapes", async () => {
+    await using llm = await LLM.load(fixtureImage("qwen3-vl"), {
+      kvCacheMemoryBytes: 1 << 22,
+      numThreads: 2,
+      limitMmPerPrompt: 2,
+      maxNumSeqs: 4,
+    });
+    const config = { port: 0, servedModelNames: [model], keepAliveTimeoutMs: 1000 } as const;
+    const server = createServer({ model: llm, config, logger: pino({ level: "silent" }) });
+    try {
+      const { url } = await server.listen();
+      const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0 });
+      const anthropic = new Anthropic({ baseURL: url, apiKey: "none", maxRetries: 0 });
+      const text = textPart("What is this?");
+      const ask = (...content: OpenAI.ChatCompletionContentPart[]): Promise<OpenAI.ChatCompletion> =>
+        openai.chat.completions.create({
+          model,
+          messages: [{ role: "user", content }],
+          max_tokens: 12,
+          temperature: 0,
+        });
+      const [none, one, two] = await Promise.all([ask(text), ask(photo, text), ask(photo, colours, text)]);
+      const numTokens = (answer: OpenAI.ChatCompletion): number => answer.usage?.prompt_tokens ?? 0;
+      // 6 x 8 patches each, four a token, and a mark before and behind
+      assert.equal(numTokens(one) - numTokens(none), 14);
+      assert.equal(numTokens(two) - numTokens(none), 28);
+      const [choice] = one.choices;
+      const response = await openai.responses.create({
+        model,
+        input: [
+          {
+            role: "user",
+            content: [
+              { type: "input_image", image_url: photo.image_url.url, detail: "auto" },
+              { type: "input_text", text: text.text },
+            ],
+          },
+        ],
+        max_output_tokens: 12,
+        temperature: 0,
+      });
+      assert.equal(response.output_text, choice?.message.content);
+      const data = bytesOf("photo.jpg").toString("base64");
+      const source = { type: "base64" as const, media_type: "image/jpeg" as const, data };
+      const messages: Anthropic.MessageParam[] = [
+        { role: "user", content: [{ type: "image", source }, text] },
+      ];
+      const { input_tokens: counted } = await anthropic.messages.countTokens({ model, messages });
+      assert.equal(counted, numTokens(one));
+      const body = { model, max_tokens: 12, temperature: 0, messages };
+      const [block] = (await anthropic.messages.create(body)).content;
+      assert.equal(block?.type === "text" ? block.text : undefined, choice?.message.content);
+      await assert.rejects(ask(photo, photo, photo, text), /400.*3 images; at most 2/);
+      await assert.rejects(ask(photo, textPart("<|image_pad|>")), /400.*2 places for 1 images/);
+      const broken = imagePart(`data:image/png;base64,${Buffer.alloc(40).toString("base64")}`);
+      await assert.rejects(ask(broken, text), /400.*Image 0: The image is none of PNG/);
+    } finally {
+      await server.close();
+    }
+  });
+});
 
 describe("images in requests, through the official clients", () => {
   let llm: LLM;
@@ -171,6 +237,79 @@ describe("images in requests, through the official clients", () => {
     assert.match(response.message, /the server fetches nothing/);
   });
 
+  it("what the operator lists is fetched, and gives what its bytes give", async () => {
+    const requested: string[] = [];
+    const store = createHttpServer(({ url: path = "" }, response) => {
+      requested.push(path);
+      const location =
+        path === "/moved" ? "/photo.jpg" : path === "/metadata" ? "http://169.254.169.254/" : undefined;
+      if (location !== undefined) response.writeHead(302, { location }).end();
+      else response.writeHead(200, { "content-type": "image/jpeg" }).end(bytesOf("photo.jpg"));
+    });
+    await once(store.listen(0, "127.0.0.1"), "listening");
+    const host = `127.0.0.1:${(store.address() as AddressInfo).port}`;
+    const config = { port: 0, servedModelNames: [model], allowedMediaDomains: [host] } as const;
+    const fetching = createServer({ model: llm, config, logger: pino({ level: "silent" }) });
+    try {
+      const { url: base } = await fetching.listen();
+      const openai = new OpenAI({ baseURL: `${base}/v1`, apiKey: "none", maxRetries: 0 });
+      const anthropic = new Anthropic({ baseURL: base, apiKey: "none", maxRetries: 0 });
+      const words = "What is this?";
+      const whole = (await chat([photo, textPart(words)])).choices[0]?.message.content;
+      const ask = async (path: string): Promise<string | null | undefined> => {
+        const content = [imagePart(`http://${host}${path}`), textPart(words)];
+        const messages = [{ role: "user" as const, content }];
+        const { choices } = await openai.chat.completions.create({
+          model,
+          messages,
+          max_tokens: 12,
+          temperature: 0,
+        });
+        return choices[0]?.message.content;
+      };
+      assert.equal(await ask("/photo.jpg"), whole);
+      assert.equal(await ask("/moved"), whole);
+      const response = await openai.responses.create({
+        model,
+        input: [
+          {
+            role: "user",
+            content: [
+              { type: "input_image", image_url: `http://${host}/photo.jpg`, detail: "auto" },
+              { type: "input_text", text: words },
+            ],
+          },
+        ],
+        max_output_tokens: 12,
+        temperature: 0,
+      });
+      assert.equal(response.output_text, whole);
+      const source = { type: "url" as const, url: `http://${host}/photo.jpg` };
+      const messages: Anthropic.MessageParam[] = [
+        {
+          role: "user",
+          content: [
+            { type: "image", source },
+            { type: "text", text: words },
+          ],
+        },
+      ];
+      const body = { model, max_tokens: 12, temperature: 0, messages };
+      const message = await anthropic.messages.create(body);
+      assert.deepEqual(
+        message.content.map((block) => (block.type === "text" ? block.text : block.type)),
+        [whole],
+      );
+      const numRequested = requested.length;
+      await assert.rejects(ask("/metadata"), /400.*nothing from 169\.254\.169\.254;/);
+      assert.equal(requested.length, numRequested + 1);
+    } finally {
+      await fetching.close();
+      store.closeAllConnections();
+      await new Promise((resolve) => store.close(resolve));
+    }
+  });
+
   it("misuse is a 400 that says what is wrong", async () => {
     const cases: readonly (readonly [object[], RegExp])[] = [
       [[imagePart("x")], /expected a data URL/],
@@ -184,7 +323,7 @@ describe("images in requests, through the official clients", () => {
       ],
       [[photo, colours, photo], /has 3 images; at most 2 are taken \(--limit-mm-per-prompt\)/],
       [[photo, textPart("<start_of_image>")], /2 places for 1 images/],
-      [[photo, textPart("<image_soft_token>")], /1 tokens of an image in a row; an image has 16/],
+      [[photo, textPart("<image_soft_token>")], /tokens of 2 images for 1 images/],
       [[{ type: "image_url", image_url: {} }], /an image_url part needs a url/],
       [[{ type: "input_audio", input_audio: {} }], /"input_audio" are not supported/],
     ];

@@ -22,6 +22,7 @@ import { ResponseStore } from "./generation/response-store.js";
 import { TokenTexts } from "./generation/token-text.js";
 import type { ApiKeys } from "./http/api-keys.js";
 import type { RequestContext } from "./http/request-context.js";
+import { MediaFetcher } from "./media/media-fetcher.js";
 import type { HttpMetrics } from "./metrics/http-metrics.js";
 import { type OutputFormats, resolveFormats } from "@octavo/text/parsers/registry";
 import type { Registry } from "@octavo/tracing/prometheus";
@@ -82,6 +83,7 @@ export class Service {
   readonly formats: OutputFormats;
   /** Stored responses of `/v1/responses`. */
   readonly responses: ResponseStore;
+  readonly media: MediaFetcher;
   readonly startedAtSeconds = nowSeconds();
   readonly keys: ApiKeys;
   readonly #tenants: TenantResolver;
@@ -105,6 +107,7 @@ export class Service {
     this.keys = keys;
     this.#tenants = tenants;
     this.responses = responses;
+    this.media = new MediaFetcher(config);
     this.modelNames = servedNames(model, config);
     this.fingerprint = fingerprintOf(model);
     this.tokenTexts = new TokenTexts(model.tokenizer);

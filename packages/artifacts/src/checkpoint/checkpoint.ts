@@ -1,7 +1,8 @@
 import type { WeightType } from "@octavo/kernels";
 import type { TokenizerSource } from "@octavo/text/tokenizer/source";
 import type { ModelConfig } from "../program/model-config.js";
-import type { ImageProcessing } from "../vision/image-processing.js";
+import type { ImageProcessing, ShapedProcessing } from "../vision/image-processing.js";
+import type { Qwen3VisionConfig } from "../vision/qwen3-vision.js";
 import type { VisionConfig } from "../vision/vision-config.js";
 
 /** One tensor as it lies on disk. `shape` is row-major, outermost first (GGUF's order reversed). */
@@ -81,9 +82,21 @@ export interface GenerationDefaults {
 }
 
 /** What a model sees with: its vision tower, and what becomes of images before it. */
-export interface VisionPart {
+export type VisionPart = SiglipPart | Qwen3VisionPart;
+
+export interface SiglipPart extends TowerTensors {
+  readonly kind: "siglip";
   readonly config: VisionConfig;
   readonly processing: ImageProcessing;
+}
+
+export interface Qwen3VisionPart extends TowerTensors {
+  readonly kind: "qwen3-vl";
+  readonly config: Qwen3VisionConfig;
+  readonly processing: ShapedProcessing;
+}
+
+interface TowerTensors {
   /** By their names within the tower. */
   readonly tensors: ReadonlyMap<string, TensorInfo>;
 }

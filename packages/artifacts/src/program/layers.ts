@@ -179,6 +179,10 @@ export function decoder(
       },
       index,
     );
+    if (index >= (config.numTappedLayers ?? 0)) continue;
+    if (!pendingUpdate)
+      throw new OctavoError("internal_error", "A layer that images add to leaves no update.");
+    builder.add({ op: "add_given", on: buffers.update, index });
   }
 
   const last = builder.buffer(hiddenSize);

@@ -33,6 +33,8 @@ export interface ModelConfig {
   readonly mlpBias: boolean;
   readonly hiddenActivation: "silu" | "gelu" | "gelu_tanh" | "clamped_swiglu" | "relu_squared";
   readonly rope: RopeConfig;
+  /** First layers to whose output images add rows of their own; only where images are taken. */
+  readonly numTappedLayers?: number;
   /** Window per layer; undefined for full attention. */
   readonly slidingWindows: readonly (number | undefined)[];
   /** Windows are chunks: a token sees itself and those before it from the last multiple of the window's size on. */
@@ -231,6 +233,8 @@ export interface RopeConfig {
   /** `interleaved` for GGUF files of the llama architecture, whose q and k rows were permuted by the converter. */
   readonly layout: "neox" | "interleaved";
   readonly scaling: RopeScaling;
+  /** By pair, along which axis of an image it rotates; see `RopeSpec`. Absent where there is one. */
+  readonly axes?: Uint8Array;
 }
 
 export type RopeScaling =

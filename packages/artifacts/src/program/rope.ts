@@ -16,6 +16,7 @@ export function ropeSpec(rope: RopeConfig, maxPositions: number): RopeSpec {
     inverseFrequencies: Float32Array.from(scaledFrequencies(rope, maxPositions)),
     attentionFactor: attentionFactor(rope.scaling),
     layout: rope.layout,
+    ...(rope.axes !== undefined && { axes: rope.axes }),
   };
 }
 

@@ -133,6 +133,31 @@ export function readPixelFixtures(): PixelFixture[] {
   );
 }
 
+interface ShapedFixtures {
+  readonly images: readonly {
+    readonly image: string;
+    readonly grid: readonly number[];
+    readonly pixels: Float32Array;
+  }[];
+  /** `rows`, by image: f32 `[1 + deepstack, tokens, hidden]`. */
+  readonly prompts: readonly (ImageFixture & { readonly rows: readonly Float32Array[] })[];
+}
+
+/** Of Qwen3-VL; written by tools/oracle/make-qwen-image-fixtures.py. */
+export function readShapedFixtures(): ShapedFixtures {
+  const { images } = JSON.parse(readFileSync(fixtureImage("qwen3-vl-pixels.json"), "utf8")) as {
+    readonly images: Record<string, unknown>[];
+  };
+  return {
+    images: images.map((image) => ({ ...image, pixels: floatsIn(image["pixels"]) })),
+    prompts: readListed("qwen3-vl.json").map((fixture) => ({
+      ...fixture,
+      logits: floatsIn(fixture["logits"]),
+      rows: (fixture["rows"] as string[]).map(floatsIn),
+    })),
+  } as unknown as ShapedFixtures;
+}
+
 function readListed(name: string): Record<string, unknown>[] {
   return JSON.parse(readFileSync(fixtureImage(name), "utf8")) as Record<string, unknown>[];
 }

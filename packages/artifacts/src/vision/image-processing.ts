@@ -1,4 +1,4 @@
-import { artifactUnsupported } from "@octavo/text/files/artifact-file";
+import { artifactInvalid, artifactUnsupported } from "@octavo/text/files/artifact-file";
 import { parseForm } from "@octavo/text/files/bounded-json";
 import { z } from "zod";
 
@@ -27,6 +27,74 @@ const schema = z.object({
   image_std: channels.nullish(),
   do_pan_and_scan: z.boolean().nullish(),
 });
+
+/** As `ImageProcessing`, but for images that keep their shape. */
+export interface ShapedProcessing extends Omit<ImageProcessing, "width" | "height"> {
+  /** Width and height become multiples of it. */
+  readonly multiple: number;
+  readonly minPixels: number;
+  readonly maxPixels: number;
+}
+
+const pixels = z
+  .number()
+  .int()
+  .min(1)
+  .max(2 ** 40);
+const shapedSchema = schema.extend({
+  size: z.object({ shortest_edge: pixels, longest_edge: pixels }).nullish(),
+  min_pixels: pixels.nullish(),
+  max_pixels: pixels.nullish(),
+  patch_size: z.number().int().nullish(),
+  merge_size: z.number().int().nullish(),
+  temporal_patch_size: z.number().int().nullish(),
+});
+
+/**
+ * A preprocessor_config.json of Qwen2-VL and its successors.
+ * @throws OctavoError `artifact_invalid` or `artifact_unsupported`
+ */
+export function readShapedProcessing(
+  path: string,
+  json: unknown,
+  tower: { readonly patchSize: number; readonly poolSize: number; readonly moments: number },
+): ShapedProcessing {
+  const { size, min_pixels: least, max_pixels: most, ...given } = parseForm(path, json, shapedSchema);
+  const made = [given.patch_size ?? 14, given.merge_size ?? 2, given.temporal_patch_size ?? 2];
+  const wanted = [tower.patchSize, tower.poolSize, tower.moments];
+  if (made.join() !== wanted.join())
+    throw artifactInvalid(
+      path,
+      `makes patches of ${made.join(", ")}, but the vision tower takes ${wanted.join(", ")}`,
+    );
+  const multiple = tower.patchSize * tower.poolSize;
+  const square = { width: 1, height: 1 };
+  const {
+    width: _,
+    height: __,
+    ...steps
+  } = readImageProcessing(path, {
+    ...given,
+    size: square,
+    resample: given.resample ?? 3,
+    image_mean: given.image_mean ?? clip.mean,
+    image_std: given.image_std ?? clip.deviation,
+  });
+  const minPixels = least ?? size?.shortest_edge ?? 56 * 56;
+  const maxPixels = Math.min(most ?? size?.longest_edge ?? 28 * 28 * 1280, mostTokens * multiple ** 2);
+  if (minPixels > maxPixels || maxPixels < multiple ** 2)
+    throw artifactUnsupported(path, `makes images of ${minPixels} to ${maxPixels} pixels`);
+  return { ...steps, multiple, minPixels, maxPixels };
+}
+
+/** Of an image, whatever the file says: its patches see each other, four times as many. */
+const mostTokens = 1_024;
+
+/** OpenAI's CLIP. */
+const clip = {
+  mean: [0.48145466, 0.4578275, 0.40821073],
+  deviation: [0.26862954, 0.26130258, 0.27577711],
+};
 
 /** PIL's numbers. */
 const filters: Readonly<Record<number, ImageProcessing["resample"]>> = { 2: "bilinear", 3: "bicubic" };

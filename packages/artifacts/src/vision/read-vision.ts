@@ -5,11 +5,12 @@ import type { StoredTensor, TensorInfo, VisionPart } from "../checkpoint/checkpo
 import { tensorSlices } from "../checkpoint/tensor-slices.js";
 import type { ModelConfig } from "../program/model-config.js";
 import { transposedExperts } from "../program/transposed-experts.js";
-import { readImageProcessing } from "./image-processing.js";
+import { readImageProcessing, readShapedProcessing } from "./image-processing.js";
+import { readQwen3Vision } from "./qwen3-vision.js";
 import { checkProcessing, readGemma3Vision } from "./vision-config.js";
 
 const maxConfigBytes = 1 << 20;
-const names = /^(?:model\.)?(?:vision_tower\.(?:vision_model\.)?|multi_modal_projector\.)(.+)$/;
+const names = /^(?:model\.)?(?:vision_tower\.(?:vision_model\.)?|multi_modal_projector\.|visual\.)(.+)$/;
 
 interface VisionSource {
   readonly folder: string;
@@ -24,27 +25,44 @@ interface VisionSource {
 
 /** What cannot be read leaves a model of text. */
 export function readVision(source: VisionSource): VisionPart | { readonly refusal: string } {
-  const { container, folder, json, text } = source;
-  if (container !== "Gemma3ForConditionalGeneration")
+  const { container, folder } = source;
+  const readers = { Gemma3ForConditionalGeneration: siglipPart, Qwen3VLForConditionalGeneration: qwen3Part };
+  const read = Object.hasOwn(readers, container) ? readers[container as keyof typeof readers] : undefined;
+  if (read === undefined)
     return {
-      refusal: `images of ${container} are not supported; those of Gemma3ForConditionalGeneration are`,
+      refusal: `images of ${container} are not supported; those of ${Object.keys(readers).join(" and ")} are`,
     };
   try {
-    const config = readGemma3Vision(join(folder, "config.json"), json, text);
     const found = readProcessor(folder);
     if (found === undefined)
       return { refusal: `${folder} has no preprocessor_config.json, which says how images are prepared` };
-    const processing = readImageProcessing(found.path, found.json);
-    checkProcessing(found.path, config, processing);
-    return { config, processing, tensors: towerTensors(source) };
+    return read(source, found);
   } catch (error) {
     if (error instanceof OctavoError && error.code.startsWith("artifact_")) return { refusal: error.message };
     throw error;
   }
 }
 
+function siglipPart(source: VisionSource, { path, json }: Processor): VisionPart {
+  const config = readGemma3Vision(join(source.folder, "config.json"), source.json, source.text);
+  const processing = readImageProcessing(path, json);
+  checkProcessing(path, config, processing);
+  return { kind: "siglip", config, processing, tensors: towerTensors(source) };
+}
+
+function qwen3Part(source: VisionSource, { path, json }: Processor): VisionPart {
+  const config = readQwen3Vision(join(source.folder, "config.json"), source.json, source.text);
+  const processing = readShapedProcessing(path, json, config);
+  return { kind: "qwen3-vl", config, processing, tensors: towerTensors(source) };
+}
+
+interface Processor {
+  readonly path: string;
+  readonly json: unknown;
+}
+
 /** transformers 5 writes all processors into one file. */
-function readProcessor(folder: string): { readonly path: string; readonly json: unknown } | undefined {
+function readProcessor(folder: string): Processor | undefined {
   const path = join(folder, "preprocessor_config.json");
   const json = readJsonFile(path, maxConfigBytes);
   if (json !== undefined) return { path, json };
@@ -62,8 +80,8 @@ function towerTensors({ stored, readTensors }: VisionSource): ReadonlyMap<string
     if (name !== undefined && !name.startsWith("head.")) own.set(name, { ...tensor, name });
   }
   const tensors = new Map(readTensors(own));
-  const patches = tensors.get("embeddings.patch_embedding.weight");
-  if (patches?.shape.length === 4) {
+  const patches = tensors.get("embeddings.patch_embedding.weight") ?? tensors.get("patch_embed.proj.weight");
+  if (patches !== undefined && patches.shape.length > 2) {
     const [rows = 0, ...rest] = patches.shape;
     const shape = [rows, rest.reduce((product, of) => product * of, 1)];
     tensors.set(patches.name, { ...patches, shape });

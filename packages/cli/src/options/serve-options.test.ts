@@ -77,7 +77,10 @@ test("flags reach the option they name, in its unit", async () => {
 test("keys come from the environment where no flag gives them", async (t) => {
   setEnvironment(t, "OCTAVO_API_KEY", "one, two,");
   setEnvironment(t, "VLLM_ALLOW_RUNTIME_LORA_UPDATING", "True");
-  const options = await parse();
+  setEnvironment(t, "VLLM_IMAGE_FETCH_TIMEOUT", "7");
+  const options = await parse("--allowed-media-domains", "a.example", "b.example:81");
+  assert.deepEqual(options.allowedMediaDomains, ["a.example", "b.example:81"]);
+  assert.equal(options.mediaFetchTimeoutMs, 7000);
   assert.deepEqual(options.apiKeys, ["one", "two"]);
   assert.equal(options.allowRuntimeLoraUpdating, true);
   assert.deepEqual((await parse("--api-key", "flag")).apiKeys, ["flag"]);

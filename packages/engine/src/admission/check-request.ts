@@ -80,7 +80,7 @@ function checkImages({ images = [], promptTokens }: GenerationRequest, limits: R
   if (images.length > 0 && maxImageTokens <= 0)
     throw invalid("This engine takes no images: steps have no rows for them.", "images");
   let end = 0;
-  for (const [index, { start, numTokens, rows }] of images.entries()) {
+  for (const [index, { start, numTokens, rows, grid, added }] of images.entries()) {
     const fail = (problem: string): OctavoError => invalid(`Image ${index} ${problem}.`, "images");
     if (!Number.isSafeInteger(start) || !Number.isSafeInteger(numTokens) || numTokens < 1 || start < end)
       throw fail(
@@ -91,7 +91,11 @@ function checkImages({ images = [], promptTokens }: GenerationRequest, limits: R
       throw fail(`ends at ${end}, behind the prompt's ${promptTokens.length} tokens`);
     if (rows.length !== numTokens * hiddenSize)
       throw fail(`has ${rows.length} values; ${numTokens} rows of ${hiddenSize} are needed`);
-    if (numTokens > maxImageTokens)
+    if ((added?.length ?? 0) % rows.length !== 0)
+      throw fail(`adds ${added?.length} values to its ${rows.length}`);
+    if (grid !== undefined && grid.rows * grid.columns !== numTokens)
+      throw fail(`has ${grid.rows} x ${grid.columns} tokens, not ${numTokens}`);
+    if (grid === undefined && numTokens > maxImageTokens)
       throw fail(
         `has ${numTokens} tokens, and a step certainly holds ${maxImageTokens}; raise max_num_batched_tokens`,
       );

@@ -20,9 +20,7 @@ const signatures: readonly (readonly [name: string, test: (bytes: Buffer) => boo
  * @throws OctavoError `invalid_request`, or `native_unavailable` without the package `sharp`
  */
 export async function decodeImage(bytes: Uint8Array): Promise<Raster> {
-  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (view.length < 12 || !signatures.some(([, test]) => test(view)))
-    throw invalid(`The image is none of ${signatures.map(([name]) => name).join(", ")}.`);
+  const view = recognised(bytes);
   const sharp = await loadSharp();
   try {
     const { data, info } = await sharp(view, {
@@ -39,15 +37,40 @@ export async function decodeImage(bytes: Uint8Array): Promise<Raster> {
     if (info.channels !== 3) throw invalid(`The image has ${info.channels} channels after decoding.`);
     return { width, height, channels: 3, data };
   } catch (cause) {
-    if (cause instanceof OctavoError) throw cause;
-    const problem = cause instanceof Error ? cause.message.split("\n")[0] : String(cause);
-    throw invalid(
-      /pixel limit/.test(problem ?? "")
-        ? `The image has more than ${mostPixels} pixels.`
-        : `The image cannot be decoded: ${problem?.slice(0, 200)}`,
-      cause,
-    );
+    throw undecodable(cause);
   }
+}
+
+/** Width and height as `decodeImage` will give them, from the image's header. Errors as there. */
+export async function decodedSizeOf(bytes: Uint8Array): Promise<Pick<Raster, "width" | "height">> {
+  const view = recognised(bytes);
+  const sharp = await loadSharp();
+  try {
+    const { autoOrient } = await sharp(view, { limitInputPixels: mostPixels }).metadata();
+    const { width, height } = autoOrient;
+    if (width * height > mostPixels)
+      throw new OctavoError("invalid_request", `The image has more than ${mostPixels} pixels.`);
+    return { width, height };
+  } catch (cause) {
+    throw undecodable(cause);
+  }
+}
+
+function recognised(bytes: Uint8Array): Buffer {
+  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (view.length >= 12 && signatures.some(([, test]) => test(view))) return view;
+  throw invalid(`The image is none of ${signatures.map(([name]) => name).join(", ")}.`);
+}
+
+function undecodable(cause: unknown): OctavoError {
+  if (cause instanceof OctavoError) return cause;
+  const problem = cause instanceof Error ? cause.message.split("\n")[0] : String(cause);
+  return invalid(
+    /pixel limit/.test(problem ?? "")
+      ? `The image has more than ${mostPixels} pixels.`
+      : `The image cannot be decoded: ${problem?.slice(0, 200)}`,
+    cause,
+  );
 }
 
 async function loadSharp(): Promise<typeof import("sharp").default> {

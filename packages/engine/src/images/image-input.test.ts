@@ -6,6 +6,7 @@ import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
 import { fixtureImage } from "@octavo/artifacts/testing/model-fixtures";
 import { createTokenizer } from "@octavo/text/tokenizer/create-tokenizer";
 import { ImageInput } from "./image-input.js";
+import { siglipReader } from "./image-reader.js";
 
 const bytesOf = (name: string): Uint8Array => readFileSync(fixtureImage(name));
 const [photo, colours] = [bytesOf("photo.jpg"), bytesOf("colours.png")];
@@ -17,14 +18,17 @@ async function inputWith(
 ): Promise<{ input: ImageInput; asked: number[] }> {
   const checkpoint = await openCheckpoint(fixtureImage("gemma3"));
   const vision = checkpoint.container?.vision;
-  assert.ok(vision !== undefined && "tensors" in vision);
+  assert.ok(vision !== undefined && "tensors" in vision && vision.kind === "siglip");
   const asked: number[] = [];
   const rows = async (patches: Float32Array): Promise<Float32Array> => {
     asked.push(patches.length);
     await run();
     return patches.slice(0, 16 * 64);
   };
-  return { input: new ImageInput({ rows }, vision, createTokenizer(checkpoint.tokenizer), 2), asked };
+  return {
+    input: new ImageInput(siglipReader({ rows }, vision), createTokenizer(checkpoint.tokenizer), 2),
+    asked,
+  };
 }
 
 test("an image is read once for a scope, while it is read and afterwards", async () => {
@@ -66,10 +70,16 @@ test("no more images wait than may, and who gives up waits no longer", async () 
 test("texts get an image's tokens where the template put its mark", async () => {
   const { input } = await inputWith();
   const soft = "<image_soft_token>".repeat(16);
-  assert.equal(input.expand("a<start_of_image>b", 1), `a\n\n<start_of_image>${soft}<end_of_image>\n\nb`);
-  assert.equal(input.expand("no image", 0), "no image");
-  assert.throws(() => input.expand("a", 1), { code: "invalid_request", message: /0 places for 1 images/ });
-  assert.throws(() => input.expand("a", 3), { message: /3 images; at most 2/ });
+  assert.equal(
+    await input.expand("a<start_of_image>b", [photo]),
+    `a\n\n<start_of_image>${soft}<end_of_image>\n\nb`,
+  );
+  assert.equal(await input.expand("no image", []), "no image");
+  await assert.rejects(input.expand("a", [photo]), {
+    code: "invalid_request",
+    message: /0 places for 1 images/,
+  });
+  await assert.rejects(input.expand("a", [photo, photo, photo]), { message: /3 images; at most 2/ });
   await assert.rejects(input.place(tokens.subarray(0, 17), [photo]), {
     message: /15 tokens of an image in a row/,
   });

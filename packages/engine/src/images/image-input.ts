@@ -1,11 +1,9 @@
 import { createHash } from "node:crypto";
-import type { VisionPart } from "@octavo/artifacts/checkpoint/checkpoint";
 import { OctavoError } from "@octavo/protocol/errors";
 import { Turns } from "@octavo/text/template/turns";
 import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
 import type { PromptImage } from "../scheduler/prompt-image.js";
-import { prepareImage } from "./prepare-image.js";
-import type { VisionTower } from "./vision-tower.js";
+import type { ImageReader, SeenImage } from "./image-reader.js";
 
 /** For whom images are read. */
 export interface ImageCaller {
@@ -15,9 +13,6 @@ export interface ImageCaller {
   readonly cacheScope?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
-
-/** What a tower is asked for. */
-type Tower = Pick<VisionTower, "rows">;
 
 /** Images that are decoded and run through the tower at a time: each holds its pixels. */
 const maxAtOnce = 2;
@@ -30,18 +25,18 @@ const cacheBytes = 256 << 20;
 export class ImageInput {
   /** Of one request. */
   readonly maxImages: number;
-  readonly #tower: Tower;
-  readonly #vision: VisionPart;
-  readonly #begin: string;
-  readonly #expanded: string;
+  readonly #reader: ImageReader;
+  readonly #layout: ReturnType<ImageReader["layout"]>;
   readonly #turns = new Turns(maxAtOnce);
-  readonly #rows = new Map<string, Promise<Float32Array>>();
+  readonly #rows = new Map<string, Promise<SeenImage>>();
+  /** Bytes of what is kept, by its key; of what is still read there are none. */
+  readonly #sizes = new Map<string, number>();
   #numWaiting = 0;
 
   /** @throws OctavoError `artifact_invalid` for a tokenizer without the tokens of images */
-  constructor(tower: Tower, vision: VisionPart, tokenizer: Tokenizer, maxImages: number) {
-    const { beginTokenId, endTokenId, imageTokenId, tokensPerImage } = vision.config;
-    const [begin, end, image] = [beginTokenId, endTokenId, imageTokenId].map((id) => {
+  constructor(reader: ImageReader, tokenizer: Tokenizer, maxImages: number) {
+    const { beginTokenId, endTokenId, imageTokenId } = reader;
+    const [begin = "", end = "", image = ""] = [beginTokenId, endTokenId, imageTokenId].map((id) => {
       const text = tokenizer.idToToken(id);
       if (text === undefined)
         throw new OctavoError(
@@ -50,34 +45,42 @@ export class ImageInput {
         );
       return text;
     });
-    this.#tower = tower;
-    this.#vision = vision;
+    this.#reader = reader;
     this.maxImages = maxImages;
-    this.#begin = begin ?? "";
-    this.#expanded = `\n\n${begin}${image?.repeat(tokensPerImage)}${end}\n\n`;
+    this.#layout = reader.layout({ begin, end, image });
   }
 
   /** What a chat template writes where an image stands. */
   get placeholder(): string {
-    return this.#begin;
+    return this.#layout.placeholder;
+  }
+
+  /** @throws OctavoError `invalid_request` for more images than are allowed */
+  checkCount(numImages: number): void {
+    if (numImages <= this.maxImages) return;
+    throw invalid(
+      `The request has ${numImages} images; at most ${this.maxImages} are taken (--limit-mm-per-prompt).`,
+    );
   }
 
   /**
-   * A rendered prompt with each image's tokens in its place, as transformers' Gemma3Processor writes them.
-   * @throws OctavoError `invalid_request` for more images than are allowed, or other places than images
+   * A rendered prompt with each image's tokens in its place, as the model's processor in transformers writes them.
+   * @throws OctavoError `invalid_request` for more images than are allowed, other places than images, or what is no image
    */
-  expand(text: string, numImages: number): string {
-    if (numImages > this.maxImages)
+  async expand(text: string, images: readonly Uint8Array[]): Promise<string> {
+    const numImages = images.length;
+    this.checkCount(numImages);
+    const { mark } = this.#layout;
+    const [first = "", ...rest] = text.split(mark);
+    if (rest.length !== numImages)
       throw invalid(
-        `The request has ${numImages} images; at most ${this.maxImages} are taken (--limit-mm-per-prompt).`,
-      );
-    const parts = text.split(this.#begin);
-    if (parts.length - 1 !== numImages)
-      throw invalid(
-        `The prompt has ${parts.length - 1} places for ${numImages} images: beside images, texts must not contain ${this.#begin}, ` +
+        `The prompt has ${rest.length} places for ${numImages} images: beside images, texts must not contain ${mark}, ` +
           "and the chat template must write it for each image.",
       );
-    return parts.join(this.#expanded);
+    const counts = await Promise.all(
+      images.map(async (bytes, index) => named(index, async () => this.#reader.tokensOf(bytes))),
+    );
+    return first + rest.map((part, index) => `${this.#layout.expanded(counts[index] ?? 0)}${part}`).join("");
   }
 
   /**
@@ -89,37 +92,40 @@ export class ImageInput {
     images: readonly Uint8Array[],
     caller: ImageCaller = {},
   ): Promise<PromptImage[]> {
-    const starts = this.#starts(tokens);
-    if (starts.length !== images.length)
-      throw invalid(`The prompt has tokens of ${starts.length} images for ${images.length} images.`);
+    const runs = this.#runs(tokens);
+    if (runs.length !== images.length)
+      throw invalid(`The prompt has tokens of ${runs.length} images for ${images.length} images.`);
+    const counting = images.map(async (bytes, index) =>
+      named(index, async () => this.#reader.tokensOf(bytes)),
+    );
+    for (const [index, numTokens] of (await Promise.all(counting)).entries()) {
+      const { length = 0 } = runs[index] ?? {};
+      if (length !== numTokens)
+        throw invalid(`The prompt has ${length} tokens of an image in a row; an image has ${numTokens}.`);
+    }
     const reading = Promise.all(images.map((bytes, index) => this.#read(bytes, index, caller)));
     const read = await unlessAborted(reading, caller.signal);
-    const numTokens = this.#vision.config.tokensPerImage;
-    return read.map((image, index) => ({ ...image, start: starts[index] ?? 0, numTokens }));
+    return read.map((image, index) => ({ ...image, start: runs[index]?.start ?? 0 }));
   }
 
-  /** Starts of the runs of image tokens; a run of another length is no image's. */
-  #starts(tokens: Int32Array): number[] {
-    const { imageTokenId, tokensPerImage } = this.#vision.config;
-    const starts: number[] = [];
+  /** Runs of image tokens. */
+  #runs(tokens: Int32Array): { readonly start: number; readonly length: number }[] {
+    const { imageTokenId } = this.#reader;
+    const runs: { readonly start: number; readonly length: number }[] = [];
     for (let at = tokens.indexOf(imageTokenId); at >= 0;) {
       let end = at;
       while (tokens[end] === imageTokenId) end += 1;
-      if (end - at !== tokensPerImage)
-        throw invalid(
-          `The prompt has ${end - at} tokens of an image in a row; an image has ${tokensPerImage}.`,
-        );
-      starts.push(at);
+      runs.push({ start: at, length: end - at });
       at = tokens.indexOf(imageTokenId, end);
     }
-    return starts;
+    return runs;
   }
 
   async #read(
     bytes: Uint8Array,
     index: number,
     { tenant = "", cacheScope = "" }: ImageCaller,
-  ): Promise<Pick<PromptImage, "digest" | "rows">> {
+  ): Promise<Omit<PromptImage, "start">> {
     const hash = createHash("sha256").update(bytes).digest();
     const digest = Int32Array.from({ length: hash.length / 4 }, (_, word) => hash.readInt32LE(4 * word));
     const key = `${hash.toString("hex")}${cacheScope}`;
@@ -128,40 +134,50 @@ export class ImageInput {
     this.#rows.delete(key);
     const pending = known ?? this.#rowsOf(bytes, tenant);
     this.#rows.set(key, pending);
-    try {
-      const rows = await pending;
-      this.#forgetOldest(rows.byteLength);
-      return { digest, rows };
-    } catch (thrown) {
+    const forget = (): void => {
       if (this.#rows.get(key) === pending) this.#rows.delete(key);
-      const { code, message } = OctavoError.from(thrown);
-      throw new OctavoError(code, `Image ${index}: ${message}`, { cause: thrown });
-    }
+    };
+    pending.catch(forget);
+    const seen = await named(index, () => pending);
+    this.#sizes.set(key, seen.rows.byteLength + (seen.added?.byteLength ?? 0));
+    this.#forgetOldest();
+    return { ...seen, digest };
   }
 
-  async #rowsOf(bytes: Uint8Array, tenant: string): Promise<Float32Array> {
+  async #rowsOf(bytes: Uint8Array, tenant: string): Promise<SeenImage> {
     if (this.#numWaiting >= maxWaiting)
       throw new OctavoError("queue_full", `${this.#numWaiting} images wait to be read; try again later.`, {
         retryAfterSeconds: 5,
       });
     this.#numWaiting += 1;
-    const { processing, config } = this.#vision;
     try {
-      return await this.#turns.take(tenant, async () =>
-        this.#tower.rows(await prepareImage({ bytes, processing, layout: config })),
-      );
+      return await this.#turns.take(tenant, () => this.#reader.read(bytes));
     } finally {
       this.#numWaiting -= 1;
     }
   }
 
-  /** All images have rows of one size. Those that are still read do not count. */
-  #forgetOldest(rowBytes: number): void {
-    const most = Math.max(1, Math.floor(cacheBytes / rowBytes)) + this.#numWaiting;
-    for (const key of this.#rows.keys()) {
-      if (this.#rows.size <= most) return;
+  /** Those that are still read do not count, and the latest stays. */
+  #forgetOldest(): void {
+    let bytes = [...this.#sizes.values()].reduce((sum, size) => sum + size, 0);
+    for (const key of [...this.#rows.keys()].slice(0, -1)) {
+      if (bytes <= cacheBytes) return;
+      const size = this.#sizes.get(key);
+      if (size === undefined) continue;
+      bytes -= size;
+      this.#sizes.delete(key);
       this.#rows.delete(key);
     }
+  }
+}
+
+/** Says which image an error is about. */
+async function named<T>(index: number, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    const { code, message } = OctavoError.from(thrown);
+    throw new OctavoError(code, `Image ${index}: ${message}`, { cause: thrown });
   }
 }
 

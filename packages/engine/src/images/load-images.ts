@@ -1,15 +1,16 @@
 import type { Backend } from "@octavo/kernels";
-import type { Checkpoint } from "@octavo/artifacts/checkpoint/checkpoint";
+import type { Checkpoint, VisionPart } from "@octavo/artifacts/checkpoint/checkpoint";
+import { seeingConfig } from "@octavo/artifacts/vision/qwen3-vision";
 import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
 import { mostImageTokens } from "../engine-options.js";
 import type { ResolvedLoadOptions } from "../llm/load-options.js";
 import { ImageInput } from "./image-input.js";
+import { type ImageReader, qwen3Reader, siglipReader } from "./image-reader.js";
+import { Qwen3Tower } from "./qwen3-tower.js";
 import { VisionTower } from "./vision-tower.js";
 
 /** How a model takes images, or why it takes none. */
-export type Sight =
-  | { readonly input: ImageInput; readonly tower: VisionTower }
-  | { readonly refusal: string };
+export type Sight = { readonly input: ImageInput; readonly tower: Disposable } | { readonly refusal: string };
 
 /** Why a model that could see does not, under these options; undefined where it does. */
 function imageRefusal(
@@ -25,7 +26,8 @@ function imageRefusal(
     return "images need a pipeline_parallel_size of 1";
   if (options.enableSleepMode) return "images are not taken in sleep mode";
   if (backend.takesGiven !== true) return `images are not taken on ${backend.info.name}; on the CPU they are`;
-  const { tokensPerImage } = vision.config;
+  // Tokens that see no others behind themselves may be of several steps.
+  const tokensPerImage = vision.kind === "siglip" ? vision.config.tokensPerImage : 1;
   if (tokensPerImage > mostImageTokens({ ...options, backend }))
     return (
       `an image has ${tokensPerImage} tokens, which one step must hold beside ${options.maxNumSeqs} sequences: ` +
@@ -38,9 +40,22 @@ function imageRefusal(
 export function imageBytes(backend: Backend, checkpoint: Checkpoint, options: ResolvedLoadOptions): number {
   const vision = checkpoint.container?.vision;
   if (vision === undefined || "refusal" in vision) return 0;
-  return imageRefusal(checkpoint, backend, options) === undefined
+  if (imageRefusal(checkpoint, backend, options) !== undefined) return 0;
+  return vision.kind === "siglip"
     ? VisionTower.byteLength(checkpoint, vision)
-    : 0;
+    : Qwen3Tower.byteLength(checkpoint, vision);
+}
+
+/** The model as it is loaded beside a vision tower, where it takes images. */
+export function seeingCheckpoint(
+  backend: Backend,
+  checkpoint: Checkpoint,
+  options: ResolvedLoadOptions,
+): Checkpoint {
+  const vision = checkpoint.container?.vision;
+  if (vision === undefined || "refusal" in vision || vision.kind !== "qwen3-vl") return checkpoint;
+  if (imageRefusal(checkpoint, backend, options) !== undefined) return checkpoint;
+  return { ...checkpoint, config: seeingConfig(checkpoint.config, vision.config) };
 }
 
 /** Loads the vision tower behind the model's own weights. */
@@ -53,11 +68,25 @@ export async function loadImages(
   const refusal = imageRefusal(checkpoint, backend, options);
   const vision = checkpoint.container?.vision;
   if (refusal !== undefined || vision === undefined || "refusal" in vision) return { refusal: refusal ?? "" };
-  const tower = await VisionTower.load(backend, checkpoint, vision, options.signal);
+  const { tower, reader } = await readerOf(backend, checkpoint, vision, options);
   try {
-    return { tower, input: new ImageInput(tower, vision, tokenizer, options.limitMmPerPrompt) };
+    return { tower, input: new ImageInput(reader, tokenizer, options.limitMmPerPrompt) };
   } catch (error) {
     tower[Symbol.dispose]();
     throw error;
   }
+}
+
+async function readerOf(
+  backend: Backend,
+  checkpoint: Checkpoint,
+  vision: VisionPart,
+  { signal }: Pick<ResolvedLoadOptions, "signal">,
+): Promise<{ readonly tower: Disposable; readonly reader: ImageReader }> {
+  if (vision.kind === "siglip") {
+    const tower = await VisionTower.load(backend, checkpoint, vision, signal);
+    return { tower, reader: siglipReader(tower, vision) };
+  }
+  const tower = await Qwen3Tower.load(backend, checkpoint, vision, signal);
+  return { tower, reader: qwen3Reader(tower, vision) };
 }

@@ -1,9 +1,54 @@
-import type { ImageProcessing } from "@octavo/artifacts/vision/image-processing";
+import type { ImageProcessing, ShapedProcessing } from "@octavo/artifacts/vision/image-processing";
 import type { VisionConfig } from "@octavo/artifacts/vision/vision-config";
+import { OctavoError } from "@octavo/protocol/errors";
 import { type Raster, resize } from "./resize.js";
 
 /** How an image is cut; see `VisionConfig`. */
 export type PatchLayout = Pick<VisionConfig, "patchSize" | "patchesPerSide" | "poolSize">;
+
+/** How many patches an image has in each direction. */
+export interface PatchGrid {
+  readonly rows: number;
+  readonly columns: number;
+}
+
+interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Of an image's longer side to its shorter one. */
+export const longestRatio = 200;
+
+/**
+ * The size that an image which keeps its shape gets: multiples, within bounds of pixels (`smart_resize` of transformers' Qwen2VL).
+ * @throws OctavoError `invalid_request` for an image that is longer than `longestRatio` says
+ */
+export function shapedSize(
+  { width, height }: Size,
+  { multiple, minPixels, maxPixels }: ShapedProcessing,
+): Size {
+  if (Math.max(width, height) > longestRatio * Math.min(width, height))
+    throw new OctavoError("invalid_request", `The image of ${width} x ${height} pixels is too long.`);
+  const rounded = (side: number): number => multiple * roundHalfEven(side / multiple);
+  const [wide, high] = [rounded(width), rounded(height)];
+  if (wide * high > maxPixels) {
+    const by = Math.sqrt((height * width) / maxPixels);
+    const fit = (side: number): number => Math.max(multiple, Math.floor(side / by / multiple) * multiple);
+    return { width: fit(width), height: fit(height) };
+  }
+  if (wide * high >= minPixels) return { width: wide, height: high };
+  const by = Math.sqrt(minPixels / (height * width));
+  const fit = (side: number): number => Math.ceil((side * by) / multiple) * multiple;
+  return { width: fit(width), height: fit(height) };
+}
+
+/** As Python's `round`. */
+function roundHalfEven(value: number): number {
+  const floor = Math.floor(value);
+  if (value - floor !== 0.5) return Math.round(value);
+  return floor % 2 === 0 ? floor : floor + 1;
+}
 
 /** `[3, height, width]`: the image resized, rescaled and normalised. */
 export function pixelsOf(image: Raster, processing: ImageProcessing): Float32Array {
@@ -20,14 +65,19 @@ export function pixelsOf(image: Raster, processing: ImageProcessing): Float32Arr
 
 /** Where each patch lies, counted by rows: patches that become one token side by side, tokens by rows. */
 export function patchPositions({ patchesPerSide, poolSize }: PatchLayout): Int32Array {
-  const tokens = patchesPerSide / poolSize;
-  const positions = new Int32Array(patchesPerSide ** 2);
+  return patchOrder({ rows: patchesPerSide, columns: patchesPerSide }, poolSize);
+}
+
+/** As `patchPositions`, of any grid. */
+export function patchOrder({ rows, columns }: PatchGrid, poolSize: number): Int32Array {
+  const tokens = columns / poolSize;
+  const positions = new Int32Array(rows * columns);
   let next = 0;
-  for (let token = 0; token < tokens ** 2; token++) {
+  for (let token = 0; token < positions.length / poolSize ** 2; token++) {
     const [top, left] = [Math.floor(token / tokens) * poolSize, (token % tokens) * poolSize];
     for (let patch = 0; patch < poolSize ** 2; patch++) {
       const [y, x] = [top + Math.floor(patch / poolSize), left + (patch % poolSize)];
-      positions[next++] = y * patchesPerSide + x;
+      positions[next++] = y * columns + x;
     }
   }
   return positions;
@@ -35,19 +85,33 @@ export function patchPositions({ patchesPerSide, poolSize }: PatchLayout): Int32
 
 /** `[patches, 3 * patchSize * patchSize]` in the order of `patchPositions`, each patch by channels, then rows. */
 export function patchesOf(pixels: Float32Array, layout: PatchLayout): Float32Array {
-  const { patchSize, patchesPerSide } = layout;
-  const side = patchesPerSide * patchSize;
-  const numChannels = pixels.length / side ** 2;
-  const patches = new Float32Array(pixels.length);
+  const { patchesPerSide: side } = layout;
+  return cut(pixels, { rows: side, columns: side }, { ...layout, moments: 1 });
+}
+
+/** `[patches, 3 * moments * patchSize * patchSize]` in the order of `patchOrder`: of each channel the same patch at all moments. */
+export function cut(
+  pixels: Float32Array,
+  grid: PatchGrid,
+  {
+    patchSize,
+    poolSize,
+    moments,
+  }: { readonly patchSize: number; readonly poolSize: number; readonly moments: number },
+): Float32Array {
+  const [height, width] = [grid.rows * patchSize, grid.columns * patchSize];
+  const numChannels = pixels.length / (height * width);
+  const patches = new Float32Array(pixels.length * moments);
   let next = 0;
-  for (const position of patchPositions(layout)) {
-    const top = Math.floor(position / patchesPerSide) * patchSize;
-    const left = (position % patchesPerSide) * patchSize;
+  for (const position of patchOrder(grid, poolSize)) {
+    const top = Math.floor(position / grid.columns) * patchSize;
+    const left = (position % grid.columns) * patchSize;
     for (let channel = 0; channel < numChannels; channel++)
-      for (let y = top; y < top + patchSize; y++, next += patchSize) {
-        const from = channel * side ** 2 + y * side + left;
-        patches.set(pixels.subarray(from, from + patchSize), next);
-      }
+      for (let moment = 0; moment < moments; moment++)
+        for (let y = top; y < top + patchSize; y++, next += patchSize) {
+          const from = (channel * height + y) * width + left;
+          patches.set(pixels.subarray(from, from + patchSize), next);
+        }
   }
   return patches;
 }

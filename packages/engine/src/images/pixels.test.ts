@@ -67,13 +67,16 @@ test("a worker prepares images, and its refusals come back with their code", asy
   const { settings, pixels } = readPixelFixtures()[0]!;
   const processing = readImageProcessing("", settings);
   const layout = { patchSize: 14, patchesPerSide: 4, poolSize: 2 };
-  const patches = await prepareImage({ bytes: colours, processing, layout });
+  const { patches } = await prepareImage({ bytes: colours, square: { processing, layout } });
   const expected = patchesOf(pixels, layout);
   assert.ok(patches.every((value, at) => Math.abs(value - (expected[at] ?? NaN)) <= 1e-3));
-  await assert.rejects(prepareImage({ bytes: Buffer.from("GIF8 but nothing more"), processing, layout }), {
-    code: "invalid_request",
-    message: /cannot be decoded/,
-  });
+  await assert.rejects(
+    prepareImage({ bytes: Buffer.from("GIF8 but nothing more"), square: { processing, layout } }),
+    {
+      code: "invalid_request",
+      message: /cannot be decoded/,
+    },
+  );
 });
 
 test("a processor of other steps is refused by name", () => {

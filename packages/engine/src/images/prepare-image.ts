@@ -1,16 +1,26 @@
 import { Worker } from "node:worker_threads";
-import type { VisionPart } from "@octavo/artifacts/checkpoint/checkpoint";
+import type { Qwen3VisionPart, SiglipPart } from "@octavo/artifacts/checkpoint/checkpoint";
 import { type ErrorCode, OctavoError } from "@octavo/protocol/errors";
-import type { PatchLayout } from "./patches.js";
+import type { PatchGrid, PatchLayout } from "./patches.js";
 
 export interface PrepareTask {
   readonly bytes: Uint8Array;
-  readonly processing: VisionPart["processing"];
-  readonly layout: PatchLayout;
+  /** Of one size. */
+  readonly square?: { readonly processing: SiglipPart["processing"]; readonly layout: PatchLayout };
+  /** Of the image's own shape. */
+  readonly shaped?: {
+    readonly processing: Qwen3VisionPart["processing"];
+    readonly layout: Pick<Qwen3VisionPart["config"], "patchSize" | "poolSize" | "moments">;
+  };
+}
+
+export interface PreparedImage {
+  readonly patches: Float32Array;
+  readonly grid: PatchGrid;
 }
 
 export type PrepareReply =
-  | { readonly patches: Float32Array }
+  | PreparedImage
   | { readonly failure: { readonly code: ErrorCode; readonly message: string } };
 
 /** An image that takes longer is given up. */
@@ -20,7 +30,7 @@ const timeoutMs = 60_000;
  * An image's patches as the tower receives them, made in a worker thread of its own.
  * @throws OctavoError `invalid_request`, `native_unavailable`, or `overloaded` when the worker does not answer
  */
-export function prepareImage(task: PrepareTask): Promise<Float32Array> {
+export function prepareImage(task: PrepareTask): Promise<PreparedImage> {
   return new Promise((resolve, reject) => {
     const worker = new Worker(new URL("./prepare-worker.js", import.meta.url), {
       workerData: task,
@@ -42,7 +52,7 @@ export function prepareImage(task: PrepareTask): Promise<Float32Array> {
     );
     worker.on("message", (reply: PrepareReply) => {
       if ("failure" in reply) fail(reply.failure.code, reply.failure.message);
-      else finish(() => resolve(reply.patches));
+      else finish(() => resolve(reply));
     });
     worker.once("error", (error: Error) =>
       fail("internal_error", `The image's worker failed: ${error.message}`, error),

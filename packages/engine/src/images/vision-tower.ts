@@ -6,7 +6,7 @@ import {
   type StepPlan,
   type StepResult,
 } from "@octavo/kernels";
-import type { Checkpoint, VisionPart } from "@octavo/artifacts/checkpoint/checkpoint";
+import type { Checkpoint, SiglipPart } from "@octavo/artifacts/checkpoint/checkpoint";
 import { planSiglip } from "@octavo/artifacts/vision/siglip";
 import { OctavoError } from "@octavo/protocol/errors";
 import { type LoadedModel, loadModel } from "../model/load-model.js";
@@ -23,7 +23,7 @@ export class VisionTower implements Disposable {
   readonly #numParts: number;
   #latest: Promise<unknown> = Promise.resolve();
 
-  private constructor(backend: Backend, vision: VisionPart, loaded: LoadedModel, cache: KvCache) {
+  private constructor(backend: Backend, vision: SiglipPart, loaded: LoadedModel, cache: KvCache) {
     this.#backend = backend;
     this.#loaded = loaded;
     this.#cache = cache;
@@ -34,7 +34,7 @@ export class VisionTower implements Disposable {
   static async load(
     backend: Backend,
     checkpoint: Checkpoint,
-    vision: VisionPart,
+    vision: SiglipPart,
     signal?: AbortSignal,
   ): Promise<VisionTower> {
     const numPatches = vision.config.patchesPerSide ** 2;
@@ -52,7 +52,7 @@ export class VisionTower implements Disposable {
   }
 
   /** Memory that it takes: weights, and what a step holds of an image. */
-  static byteLength(checkpoint: Checkpoint, { config, tensors }: VisionPart): number {
+  static byteLength(checkpoint: Checkpoint, { config, tensors }: SiglipPart): number {
     const { buffers, ops } = planSiglip(config, checkpoint.config, tensors);
     const kvWidth = kvLayersOf(ops).reduce(
       (sum, { numKvHeads, headDim }) => sum + 2 * numKvHeads * headDim,
@@ -92,7 +92,7 @@ export class VisionTower implements Disposable {
   }
 }
 
-function stepOf({ config }: VisionPart): Omit<StepPlan, "received"> {
+function stepOf({ config }: SiglipPart): Omit<StepPlan, "received"> {
   const { patchesPerSide, poolSize } = config;
   const numTokens = patchesPerSide ** 2;
   const perToken = poolSize ** 2;

@@ -59,7 +59,7 @@ export class LibraryChat {
       );
     const rendered = render({ messages: this.#messages.map(withoutImages), ...tools, ...layout });
     const text =
-      images.length === 0 ? rendered : (this.#model.images?.expand(rendered, images.length) ?? rendered);
+      images.length === 0 ? rendered : ((await this.#model.images?.expand(rendered, images)) ?? rendered);
     const fields = {
       messages: [],
       tools: wire.length > 0 ? wire : null,

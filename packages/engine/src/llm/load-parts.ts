@@ -102,7 +102,7 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
     if (stages !== undefined) owned.unshift(stages);
     const { loaded, tokenizer, templates, createEngine } = await loadContents(
       backend,
-      checkpoint,
+      images?.seeingCheckpoint(backend, checkpoint, options) ?? checkpoint,
       sizes,
       options,
       corruptor,

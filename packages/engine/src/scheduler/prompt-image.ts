@@ -1,4 +1,4 @@
-/** Tokens of a prompt that stand for an image. They see each other, so that a step computes all that are left of them. */
+/** Tokens of a prompt that stand for an image. Without a grid they see each other, so that a step computes all that are left of them. */
 export interface PromptImage {
   /** Position of the first. */
   readonly start: number;
@@ -7,6 +7,15 @@ export interface PromptImage {
   readonly digest: Int32Array;
   /** `[numTokens, hidden size]`, in the place of embedded ids. */
   readonly rows: Float32Array;
+  /** How many of them in each direction, where they stand along rows and columns and see no token behind themselves. */
+  readonly grid?: TokenGrid;
+  /** `[layers, numTokens, hidden size]`, added to the output of the decoder's first layers. */
+  readonly added?: Float32Array;
+}
+
+export interface TokenGrid {
+  readonly rows: number;
+  readonly columns: number;
 }
 
 /**
@@ -20,7 +29,9 @@ export function withoutCutImage(
   most: number,
 ): number {
   const end = from + count;
-  const cut = images?.find(({ start, numTokens }) => start < end && end < start + numTokens);
+  const cut = images?.find(
+    ({ start, numTokens, grid }) => grid === undefined && start < end && end < start + numTokens,
+  );
   if (cut === undefined) return count;
   if (cut.start > from) return cut.start - from;
   const whole = cut.start + cut.numTokens - from;

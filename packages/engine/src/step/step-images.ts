@@ -7,16 +7,21 @@ export class StepImages {
   /** By token, of the tokens above. */
   readonly #lastSeen: number[] = [];
   readonly #rows: Float32Array[] = [];
+  /** By layer. */
+  readonly #added: Float32Array[][] = [];
+  #looksAhead = false;
 
   clear(): void {
     this.#tokens.length = 0;
     this.#lastSeen.length = 0;
     this.#rows.length = 0;
+    this.#added.length = 0;
+    this.#looksAhead = false;
   }
 
   /** Adds what a sequence computes of an image, of which positions [from, end) are the step's tokens from `firstToken` on. */
   add(
-    { start, numTokens, rows }: Pick<PromptImage, "start" | "numTokens" | "rows">,
+    { start, numTokens, rows, grid, added }: Omit<PromptImage, "digest">,
     firstToken: number,
     from: number,
     end: number,
@@ -25,18 +30,30 @@ export class StepImages {
     if (first >= last) return;
     const width = rows.length / numTokens;
     this.#rows.push(rows.subarray((first - start) * width, (last - start) * width));
+    const numLayers = added === undefined ? 0 : added.length / rows.length;
+    for (let layer = 0; layer < numLayers; layer += 1) {
+      const at = layer * rows.length + (first - start) * width;
+      (this.#added[layer] ??= []).push(added!.subarray(at, at + (last - first) * width));
+    }
+    this.#looksAhead ||= grid === undefined;
     for (let position = first; position < last; position += 1) {
       this.#tokens.push(firstToken + position - from);
-      this.#lastSeen.push(start + numTokens - 1);
+      this.#lastSeen.push(grid === undefined ? start + numTokens - 1 : position);
     }
   }
 
   /** `positions`: of the step's tokens, in their sequences. */
   parts(positions: Int32Array, numTokens: number): Pick<StepPlan, "given" | "lastSeen"> {
     if (this.#tokens.length === 0) return {};
+    const given = {
+      tokens: Int32Array.from(this.#tokens),
+      rows: joined(this.#rows),
+      ...(this.#added.length > 0 && { added: joined(this.#added.flat()) }),
+    };
+    if (!this.#looksAhead) return { given };
     const lastSeen = positions.slice(0, numTokens);
     for (const [index, token] of this.#tokens.entries()) lastSeen[token] = this.#lastSeen[index] ?? 0;
-    return { lastSeen, given: { tokens: Int32Array.from(this.#tokens), rows: joined(this.#rows) } };
+    return { lastSeen, given };
   }
 }
 

@@ -2,6 +2,7 @@ import type { Adapter, OutputRow, StepPlan, StepStates } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { IntList } from "../kv-cache/int-list.js";
 import type { PromptImage } from "../scheduler/prompt-image.js";
+import { imageAxesOf } from "./image-axes.js";
 import { StepImages } from "./step-images.js";
 import type { RowSink } from "../requests/active-request.js";
 
@@ -24,7 +25,7 @@ export interface PlannedState {
 }
 
 /** See `PromptImage`. */
-type PlannedImage = Pick<PromptImage, "start" | "numTokens" | "rows">;
+type PlannedImage = Omit<PromptImage, "digest">;
 
 /** The request of a planned sequence. */
 export interface PlannedRequest<S> {
@@ -80,6 +81,10 @@ export class StepPlanBuilder implements RowSink {
     this.#given.clear();
     let isAdapted = false;
     let hasTypes = false;
+    const hasAxes = sequences.some((sequence) =>
+      requestOf(sequence).images?.some(({ grid }) => grid !== undefined),
+    );
+    const axes = hasAxes ? new Int32Array(3 * this.#positions.length) : undefined;
     this.rowStarts.length = 0;
     let numTokens = 0;
     let numBlocks = 0;
@@ -115,6 +120,7 @@ export class StepPlanBuilder implements RowSink {
         const token = position < endOfTokens ? tokens[position] : draft.values[position - endOfTokens];
         this.#tokenIds[numTokens] = token ?? 0;
         this.#positions[numTokens] = position;
+        axes?.set(imageAxesOf(request.images ?? [], position), 3 * numTokens);
         this.#tokenTypes[numTokens] = position < secondFrom ? 0 : 1;
         this.#slots[numTokens] = block * this.#blockSize + (position % this.#blockSize);
         numTokens += 1;
@@ -129,6 +135,7 @@ export class StepPlanBuilder implements RowSink {
       tokenIds: this.#tokenIds,
       positions: this.#positions,
       ...(hasTypes && { tokenTypes: this.#tokenTypes }),
+      ...(axes !== undefined && { axes }),
       ...this.#given.parts(this.#positions, numTokens),
       slots: this.#slots,
       queryStarts: this.#queryStarts,

@@ -110,6 +110,7 @@ export class Lowering {
       case "head_linear":
         return this.#headLinear(op);
       case "exchange":
+      case "add_given":
       case "receive":
       case "send":
         throw new OctavoError("internal_error", "A GPU runs whole programs, not a part of one.");

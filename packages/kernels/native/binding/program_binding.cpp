@@ -63,6 +63,7 @@ public:
             return EmbeddingOp{unwrap<Matrix>(op.Get("weight")), span(op, "out"), real_or(op, "scale", 1.0f), embedding_index(op),
                                static_cast<int32_t>(integer_or(op, "offset", 0)), op.Has("takesGiven")};
         }
+        if (name == "add_given") return AddGivenOp{span(op, "on"), integer(op, "index")};
         if (name == "rms_norm") {
             const BufferSpan in = span(op, "in");
             auto weight = unwrap<const Vector>(op.Get("weight"));
@@ -214,6 +215,10 @@ private:
             spec.growth_beta = real(growth, "beta");
             spec.growth_every = integer(growth, "every");
             spec.growth_offset = integer_or(growth, "offset", 0);
+        }
+        if (!rope.Get("axes").IsUndefined()) {
+            const Napi::Uint8Array axes = rope.Get("axes").As<Napi::Uint8Array>();
+            spec.axes.assign(axes.Data(), axes.Data() + axes.ElementLength());
         }
         const auto known = std::find(ropes_.begin(), ropes_.end(), spec);
         if (known != ropes_.end()) return static_cast<int32_t>(known - ropes_.begin());

@@ -253,12 +253,16 @@ Napi::Value execute_step(const Napi::CallbackInfo& info) {
     copy_floats(source, "received", plan.received);
     plan.last_seen.clear();
     if (source.Has("lastSeen")) copy_integers(source, "lastSeen", plan.last_seen, plan.num_tokens);
+    plan.axes.clear();
+    if (source.Has("axes")) copy_integers(source, "axes", plan.axes, plan.num_tokens * kRopeAxes);
     plan.given_tokens.clear();
     plan.given_rows.clear();
+    plan.given_added.clear();
     if (source.Has("given")) {
         const Napi::Object given = source.Get("given").As<Napi::Object>();
         copy_integers(given, "tokens", plan.given_tokens);
         copy_floats(given, "rows", plan.given_rows);
+        copy_floats(given, "added", plan.given_added);
     }
     plan.wants_logits = source.Get("wantLogits").ToBoolean();
     plan.part = 0;

@@ -6,7 +6,7 @@
 
 namespace octavo {
 
-void RopeTable::fill(const int32_t* positions, int64_t num_tokens, ThreadPool& pool) {
+void RopeTable::fill(const int32_t* positions, const int32_t* axes, int64_t num_tokens, ThreadPool& pool) {
     const size_t needed = static_cast<size_t>(num_tokens * pairs());
     if (cos_.size() < needed) {
         cos_.resize(needed);
@@ -21,7 +21,9 @@ void RopeTable::fill(const int32_t* positions, int64_t num_tokens, ThreadPool& p
                 factor *= 1.0f + spec_.growth_beta * std::log(1.0f + times);
             }
             for (int64_t i = 0; i < pairs(); i++) {
-                const float angle = static_cast<float>(positions[t]) * spec_.inverse_frequencies[static_cast<size_t>(i)];
+                const bool is_axis = axes != nullptr && !spec_.axes.empty();
+                const int32_t position = is_axis ? axes[t * kRopeAxes + spec_.axes[static_cast<size_t>(i)]] : positions[t];
+                const float angle = static_cast<float>(position) * spec_.inverse_frequencies[static_cast<size_t>(i)];
                 const size_t at = static_cast<size_t>(t * pairs() + i);
                 cos_[at] = static_cast<float>(std::cos(static_cast<double>(angle))) * factor;
                 sin_[at] = static_cast<float>(std::sin(static_cast<double>(angle))) * factor;

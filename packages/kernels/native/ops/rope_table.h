@@ -7,6 +7,9 @@
 
 namespace octavo {
 
+/// Of an image in a text: time, height, width.
+constexpr int64_t kRopeAxes = 3;
+
 struct RopeSpec {
     std::vector<float> inverse_frequencies;
     float attention_factor;
@@ -15,10 +18,12 @@ struct RopeSpec {
     float growth_beta = 0.0f;
     int64_t growth_every = 0;
     int64_t growth_offset = 0;
+    /// By pair, along which of the step's axes it rotates; empty where all go by the position.
+    std::vector<uint8_t> axes;
 
     bool operator==(const RopeSpec& other) const {
         return layout == other.layout && growth_beta == other.growth_beta && growth_every == other.growth_every &&
-               growth_offset == other.growth_offset && attention_factor == other.attention_factor && inverse_frequencies == other.inverse_frequencies;
+               growth_offset == other.growth_offset && axes == other.axes && attention_factor == other.attention_factor && inverse_frequencies == other.inverse_frequencies;
     }
 };
 
@@ -28,7 +33,8 @@ class RopeTable {
 public:
     explicit RopeTable(RopeSpec spec) : spec_(std::move(spec)) {}
 
-    void fill(const int32_t* positions, int64_t num_tokens, ThreadPool& pool);
+    /// `axes`: kRopeAxes of each token, or null where each is the token's position.
+    void fill(const int32_t* positions, const int32_t* axes, int64_t num_tokens, ThreadPool& pool);
 
     const RopeSpec& spec() const { return spec_; }
     int64_t pairs() const { return static_cast<int64_t>(spec_.inverse_frequencies.size()); }

@@ -85,6 +85,18 @@ struct Executor::Step {
         }
     }
 
+    void operator()(const AddGivenOp& op) {
+        const Rows out = program.rows(op.on);
+        const int64_t width = op.on.width;
+        const auto count = static_cast<int64_t>(plan.given_tokens.size());
+        for_rows(executor.pool_, count, width, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; i++) {
+                const float* given = plan.given_added.data() + (op.index * count + i) * width;
+                op_kernels().add(given, out.row(plan.given_tokens[static_cast<size_t>(i)]), width);
+            }
+        });
+    }
+
     void operator()(const RmsNormOp& op) {
         const Rows in = program.rows(op.in);
         const Rows out = program.rows(op.out);
@@ -346,7 +358,9 @@ void Executor::run(Program& program, const KvCache& cache, const StepPlan& plan,
     attention_.begin(plan.layout());
     adapters_.begin(plan);
     states_.begin(plan.layout(), plan.recurrent, cache.states());
-    for (RopeTable& rope : program.ropes()) rope.fill(plan.positions.data(), plan.num_tokens, pool_);
+    for (RopeTable& rope : program.ropes()) {
+        rope.fill(plan.positions.data(), plan.axes.empty() ? nullptr : plan.axes.data(), plan.num_tokens, pool_);
+    }
     encoded_.span = kNoSpan;
     const size_t num_ops = program.ops().size();
     const size_t end = num_ops * static_cast<size_t>(plan.part + 1) / static_cast<size_t>(plan.num_parts);

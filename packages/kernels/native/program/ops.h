@@ -45,6 +45,14 @@ struct EmbeddingOp {
     auto reads() const { return std::array<BufferSpan, 0>{}; }
     auto writes() const { return std::array{out}; }
 };
+/// Adds the step's given rows of this index to those tokens' rows.
+struct AddGivenOp {
+    BufferSpan on;
+    int64_t index;
+
+    auto reads() const { return std::array{on}; }
+    auto writes() const { return std::array{on}; }
+};
 struct RmsNormOp {
     BufferSpan in;
     BufferSpan out;
@@ -273,7 +281,7 @@ struct GatherOp {
     auto writes() const { return std::array{out}; }
 };
 
-using Op = std::variant<EmbeddingOp, RmsNormOp, LayerNormOp, LinearOp, HeadLinearOp, RopeOp, AttentionOp, GatedActivationOp, ActivationOp, ExpertsOp,
+using Op = std::variant<EmbeddingOp, AddGivenOp, RmsNormOp, LayerNormOp, LinearOp, HeadLinearOp, RopeOp, AttentionOp, GatedActivationOp, ActivationOp, ExpertsOp,
                         SigmoidGateOp, GateOp, SplitOp, ConvolutionOp, RecurrenceOp, AddOp, ScaleOp, ClampOp, RoundE4m3Op, ExchangeOp,
                         ReceiveOp, SendOp, GatherOp>;
 

@@ -42,11 +42,15 @@ struct StepPlan {
     std::vector<int32_t> positions;
     /// Type of each token; empty if all are of type 0.
     std::vector<int32_t> token_types;
+    /// kRopeAxes of each token, for rotations that tell them apart; empty where each is its position.
+    std::vector<int32_t> axes;
     /// Context position of the last token that each token sees; empty if each sees up to itself.
     std::vector<int32_t> last_seen;
     /// Tokens whose rows are given in place of embedded ids, ascending, and the rows.
     std::vector<int32_t> given_tokens;
     std::vector<float> given_rows;
+    /// For each op that adds given rows in turn, those of the tokens above.
+    std::vector<float> given_added;
     std::vector<int32_t> slots;
     std::vector<int32_t> query_starts;
     std::vector<int32_t> context_lengths;

@@ -114,7 +114,7 @@ void test_rope(const OpKernels& kernels, ThreadPool& pool) {
     for (const RopeLayout layout : {RopeLayout::neox, RopeLayout::interleaved}) {
         RopeTable table({{1.0f, 0.25f, 0.01f, 0.001f, 0.5f}, 1.25f, layout});
         const std::vector<int32_t> positions{0, 3, 100000};
-        table.fill(positions.data(), 3, pool);
+        table.fill(positions.data(), nullptr, 3, pool);
         for (int64_t token = 0; token < 3; ++token) {
             const Floats x = noise(32, 5);
             Floats y(x);

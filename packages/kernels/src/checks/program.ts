@@ -13,6 +13,7 @@ import {
 } from "./gate-ops.js";
 import { checkHandOver } from "./rank-ops.js";
 import { checkRecurrentOp, type StateNeed } from "./recurrent-ops.js";
+import { checkRope } from "./rope.js";
 import { type Span, spanOf } from "./span.js";
 
 /** What steps are checked against. */
@@ -29,6 +30,8 @@ export interface CheckedProgram {
   readonly hiddenSize: number;
   /** Width of the rows that may be given in place of embedded ids; 0 where none may. */
   readonly givenWidth: number;
+  /** Widths of the rows that each `add_given` adds. */
+  readonly addedWidths: readonly number[];
   /** Hidden rows may be pooled: the program gathers. */
   readonly gathers: boolean;
   /** Weights of the linears that adapters can reach, by site. */
@@ -65,6 +68,7 @@ class ProgramChecker {
   readonly #kvLayers: (KvLayerShape | undefined)[] = [];
   #numRecurrent = 0;
   #givenWidth = 0;
+  readonly #addedWidths: number[] = [];
 
   constructor(spec: ProgramSpec) {
     this.#spec = spec;
@@ -97,6 +101,7 @@ class ProgramChecker {
       vocabSize: head?.allRows ?? head?.weight.rows ?? 0,
       hiddenSize: state.width,
       givenWidth: this.#givenWidth,
+      addedWidths: this.#addedWidths,
       gathers: this.#current === "outputs",
       sites: this.#sites,
       kvLayers: this.#kvLayers,
@@ -115,6 +120,9 @@ class ProgramChecker {
           "the weight's columns",
           op.weight.cols,
         );
+      case "add_given":
+        this.#needsTokens();
+        return this.#checkAdded(this.#read("on", op.on).width, op.index);
       case "rms_norm":
         return this.#checkRmsNorm(op);
       case "layer_norm":
@@ -132,7 +140,8 @@ class ProgramChecker {
       case "head_linear":
         return checkHeadLinear(op, this.#checker);
       case "rope":
-        return this.#checkRope(op);
+        this.#needsTokens();
+        return checkRope(op, this.#checker);
       case "attention":
         this.#needsTokens();
         return checkAttention(op, this.#kvLayers, this.#checker);
@@ -218,6 +227,12 @@ class ProgramChecker {
     this.#looksUp[index] = Math.min(this.#looksUp[index], weight.rows - offset);
   }
 
+  #checkAdded(width: number, index: number): void {
+    this.#equal("its index", index, "the number of such ops before", this.#addedWidths.length);
+    this.#equal("the width of on", width, "that of such ops before", this.#addedWidths[0] ?? width);
+    this.#addedWidths.push(width);
+  }
+
   #checkSite({ site, weight }: Extract<Op, { op: "linear" }>): void {
     if (site === undefined) return;
     if (!Number.isInteger(site) || site < 0 || site > mostSites)
@@ -254,29 +269,6 @@ class ProgramChecker {
       this.#equal("the width of residual", residual.width, "the width of in", width);
     }
     this.#equal("the width of out", this.#write("out", op.out).width, "the width of in", width);
-  }
-
-  #checkRope(op: Extract<Op, { op: "rope" }>): void {
-    this.#needsTokens();
-    const { width } = this.#read("on", op.on);
-    this.#positive("headDim", op.headDim);
-    if (width % op.headDim !== 0)
-      this.#fail(`has heads of ${op.headDim}, which do not divide its ${width} columns`);
-    const pairs = op.rope.inverseFrequencies.length;
-    if (pairs === 0 || 2 * pairs > op.headDim) this.#fail(`rotates ${pairs} pairs of heads of ${op.headDim}`);
-    if (!op.rope.inverseFrequencies.every(Number.isFinite)) this.#fail("has a frequency that is not finite");
-    if (!Number.isFinite(op.rope.attentionFactor))
-      this.#fail(`has the attention factor ${op.rope.attentionFactor}`);
-    const { growth } = op.rope;
-    if (growth !== undefined) {
-      this.#positive("growth.every", growth.every);
-      if (!(Number.isSafeInteger(growth.offset ?? 0) && (growth.offset ?? 0) >= 0))
-        this.#fail(`has the growth's offset ${growth.offset}`);
-      if (!(growth.beta >= 0 && Number.isFinite(growth.beta))) this.#fail(`has the growth ${growth.beta}`);
-    }
-    if (op.rope.layout !== "neox" && op.rope.layout !== "interleaved") {
-      this.#fail(`knows no layout ${String(op.rope.layout)}`);
-    }
   }
 
   #checkExperts(op: Extract<Op, { op: "experts" }>): void {

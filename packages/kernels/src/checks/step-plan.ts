@@ -141,9 +141,13 @@ function checkSight({ lastSeen, numTokens, numSequences, queryStarts, contextLen
   }
 }
 
-function checkGiven({ given, numTokens }: StepPlan, { givenWidth }: CheckedProgram): void {
+function checkGiven({ given, axes, numTokens }: StepPlan, { givenWidth, addedWidths }: CheckedProgram): void {
+  if (axes !== undefined) checkLength("axes", axes, 3 * numTokens);
   if (given === undefined) return;
-  const { tokens, rows } = given;
+  const { tokens, rows, added } = given;
+  const addedLength = addedWidths.reduce((sum, width) => sum + width, 0) * tokens.length;
+  if ((added?.length ?? 0) !== addedLength)
+    fail(`given.added has ${added?.length ?? 0} elements; the program adds ${addedLength}.`);
   if (!(tokens instanceof Int32Array) || !(rows instanceof Float32Array))
     fail("given must have tokens as an Int32Array and rows as a Float32Array.");
   if (givenWidth === 0) fail("The program takes no given rows.");

@@ -91,7 +91,7 @@ export async function prepareChat(
   const format = outputConstraint(request);
   const prompt = await chatPrompt(model, request, config, caller, {
     maxTokens: promptLimit(model, request),
-    takesImages: true,
+    media: service.media,
   });
   refuseCutImages(prompt, request);
   const promptTokens = truncatePrompt(

@@ -24,10 +24,12 @@ async function given(source: string, messages: readonly ChatMessage[]): Promise<
     trustRequestChatTemplate: false,
     chatTemplateContentFormat: "auto",
     excludeToolsWhenToolChoiceNone: false,
+    allowedMediaDomains: [],
   } as const;
   await chatPrompt(model, { messages: [...messages] }, options, {
     account: new RequestAccount({}, new TenantResolver(defaultTenantSettings)),
     signal: new AbortController().signal,
+    hold: () => {},
   });
   return model.rendered[0]?.messages.map(({ role, content }) => [role, content]);
 }

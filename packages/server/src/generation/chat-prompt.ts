@@ -10,6 +10,7 @@ import { detectContentFormat } from "@octavo/engine/parts";
 import { TemplateWorkError } from "@octavo/text/template/template-work";
 import { OctavoError, type ChatCompletionRequest, type ChatMessage } from "@octavo/protocol";
 import { encodePrompt } from "./encode-prompt.js";
+import type { MediaFetcher } from "../media/media-fetcher.js";
 import { imagesOf } from "./image-parts.js";
 import { invalidField, unsupportedField } from "@octavo/protocol/refusal";
 import type { Caller } from "./run.js";
@@ -32,6 +33,7 @@ export interface ChatPromptOptions {
   readonly trustRequestChatTemplate: boolean;
   readonly chatTemplateContentFormat: "auto" | "string" | "openai";
   readonly excludeToolsWhenToolChoiceNone: boolean;
+  readonly allowedMediaDomains: readonly string[];
 }
 
 /** Steps of a model's template on the event loop, some tens of milliseconds; what takes more is rendered in a worker. */
@@ -67,8 +69,8 @@ export interface ChatPrompt {
 interface ChatPromptUse {
   /** A longer prompt cannot be served; default any length may be. */
   readonly maxTokens?: number | undefined;
-  /** Default images are refused. */
-  readonly takesImages?: boolean;
+  /** Where images come from that lie elsewhere; without it images are refused. */
+  readonly media?: MediaFetcher;
 }
 
 /** Renders the messages with the model's template, or the request's if trusted, and tokenises the text: up to `maxTokens`. */
@@ -76,12 +78,18 @@ export async function chatPrompt(
   model: LanguageModel,
   fields: ChatPromptFields,
   options: ChatPromptOptions,
-  caller: Pick<Caller, "account" | "signal">,
-  { maxTokens, takesImages = false }: ChatPromptUse = {},
+  caller: Pick<Caller, "account" | "signal" | "hold">,
+  { maxTokens, media }: ChatPromptUse = {},
 ): Promise<ChatPrompt> {
-  const images = imagesOf(fields.messages, takesImages ? model : undefined);
+  const sources = imagesOf(
+    fields.messages,
+    media === undefined ? undefined : model,
+    options.allowedMediaDomains,
+  );
+  model.images?.checkCount(sources.length);
   const rendered = await renderChatPrompt(model, fields, options, caller);
-  const text = images.length === 0 ? rendered : (model.images?.expand(rendered, images.length) ?? rendered);
+  const images = (await media?.fetchAll(sources, caller)) ?? [];
+  const text = images.length === 0 ? rendered : ((await model.images?.expand(rendered, images)) ?? rendered);
   // templates write BOS themselves, so none is added unless requested
   const addSpecialTokens = fields.add_special_tokens ?? false;
   const encoding = { addSpecialTokens, maxTokens };

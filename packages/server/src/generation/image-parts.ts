@@ -1,7 +1,11 @@
 import type { Account, LanguageModel, PromptImage } from "@octavo/engine";
 import type { ChatCompletionRequest, ChatMessage } from "@octavo/protocol";
 import { invalidField, unsupportedField } from "@octavo/protocol/refusal";
+import { allowedMediaUrl, type MediaUrl } from "../media/media-url.js";
 import type { Caller } from "./run.js";
+
+/** An image as a request gives it: its bytes, or where they are. */
+type ImageSource = Uint8Array | MediaUrl;
 
 interface PromptWithImages {
   readonly tokens: Int32Array;
@@ -9,14 +13,16 @@ interface PromptWithImages {
 }
 
 /**
- * The images of a conversation as they came, in order. Nothing is decoded yet.
+ * The images of a conversation as they came, in order. Nothing is fetched or decoded yet.
  * @param model absent: images are not taken here
- * @throws OctavoError `unsupported_parameter` where they are not taken, or would have to be fetched; `invalid_request` for broken URLs
+ * @param hosts what may be fetched from
+ * @throws OctavoError `unsupported_parameter` where they are not taken, or may not be fetched; `invalid_request` for broken URLs
  */
 export function imagesOf(
   messages: readonly ChatMessage[],
   model: Pick<LanguageModel, "images" | "imageRefusal"> | undefined,
-): Uint8Array[] {
+  hosts: readonly string[],
+): ImageSource[] {
   return messages.flatMap(({ role, content }, message) =>
     typeof content === "string"
       ? []
@@ -28,23 +34,18 @@ export function imagesOf(
             throw unsupportedField(`${param}.type`, model.imageRefusal ?? "this model reads text only");
           if (role !== "user")
             throw unsupportedField(`${param}.type`, "images are taken in messages of the user alone");
-          return [bytesOf(part.image_url.url, `${param}.image_url.url`)];
+          return [sourceOf(part.image_url.url, hosts, `${param}.image_url.url`)];
         }),
   );
 }
 
 const dataUrl = /^data:([^;,]{0,100})((?:;[^;,]{0,100})*),/;
 
-function bytesOf(url: string, param: string): Uint8Array {
+function sourceOf(url: string, hosts: readonly string[], param: string): ImageSource {
   const [head = "", , parameters = ""] = dataUrl.exec(url.slice(0, 1_000)) ?? [];
   if (head === "") {
-    const scheme = /^[a-z][a-z0-9+.-]{0,20}(?=:)/i.exec(url)?.[0];
-    throw scheme === undefined || scheme.toLowerCase() === "data"
-      ? invalidField(param, "expected a data URL: data:image/png;base64,...")
-      : unsupportedField(
-          param,
-          `the server fetches nothing (${scheme}:); send a data URL: data:image/png;base64,...`,
-        );
+    if (/^(?!data:)[a-z][a-z0-9+.-]{0,20}:/i.test(url)) return allowedMediaUrl(url, hosts, param);
+    throw invalidField(param, "expected a data URL: data:image/png;base64,...");
   }
   if (!parameters.split(";").includes("base64")) throw invalidField(param, "the data URL must be in base64");
   const text = url.slice(head.length);

@@ -10,7 +10,7 @@ import { OctavoError } from "@octavo/protocol";
 import type { RequestContext } from "../http/request-context.js";
 
 /** What generation needs of the HTTP request it is for. */
-export type Caller = Pick<RequestContext, "octavoId" | "arrivalMs" | "signal" | "account">;
+export type Caller = Pick<RequestContext, "octavoId" | "arrivalMs" | "signal" | "account" | "hold">;
 
 /**
  * Queues requests so that refusals (queue full, context too long) are thrown before anything is answered: the promise rejects if

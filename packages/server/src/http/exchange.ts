@@ -34,6 +34,7 @@ export class HttpExchange implements RequestContext {
   readonly #bodyShare: BodyShare;
   readonly #timer: NodeJS.Timeout | undefined;
   #peeked: Promise<unknown> | undefined;
+  #isOver = false;
 
   constructor(
     request: IncomingMessage,
@@ -97,6 +98,10 @@ export class HttpExchange implements RequestContext {
     this.#abort.abort(reason);
   }
 
+  hold(bytes: number): void {
+    if (!this.#isOver) this.#bodyShare.grow(bytes);
+  }
+
   /** Keeps no body that was read: an answer may take long. */
   readBody(): Promise<unknown> {
     const peeked = this.#peeked;
@@ -116,6 +121,7 @@ export class HttpExchange implements RequestContext {
   /** Called once, when the answer went out or its connection closed. */
   finish(): void {
     clearTimeout(this.#timer);
+    this.#isOver = true;
     this.#bodyShare.release();
   }
 }

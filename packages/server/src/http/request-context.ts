@@ -21,6 +21,8 @@ export interface RequestContext {
   readonly signal: AbortSignal;
   abort(reason: OctavoError): void;
   readonly log: Logger;
+  /** Counts bytes that are kept for the request beside its body, as those of bodies. Throws `overloaded` when there is no room. */
+  hold(bytes: number): void;
   readBody(): Promise<unknown>;
   /** The body, which is still there to be read. */
   peekBody(): Promise<unknown>;

@@ -50,7 +50,7 @@ export async function handleCountTokens(
 ): Promise<void> {
   service.servedModel(request.model);
   const { tokens } = await chatPrompt(service.model, chatFromMessages(request), service.config, context, {
-    takesImages: true,
+    media: service.media,
   });
   sendJson(context.response, 200, { input_tokens: tokens.length });
 }

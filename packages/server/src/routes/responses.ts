@@ -131,7 +131,8 @@ async function startInBackground(
   const { signal } = abort;
   const { account, octavoId, arrivalMs } = context;
   account.outlivesAnswer = true;
-  const turn = await startTurn(service, request, { account, octavoId, arrivalMs, signal });
+  const hold = (bytes: number): void => context.hold(bytes);
+  const turn = await startTurn(service, request, { account, octavoId, arrivalMs, signal, hold });
   const { builder, owner } = turn;
   const { id } = builder.response;
   const store = (): ResponseObject => {

@@ -16,7 +16,7 @@ export async function handleTokenize(
   const tokens = messages
     ? (
         await chatPrompt(service.model, { ...request, messages }, service.config, context, {
-          takesImages: true,
+          media: service.media,
         })
       ).tokens
     : await tokenizer.encodeAsync(request.prompt ?? "", {

@@ -130,6 +130,7 @@ function staysWithin(op: PlannedOp, buffer: number, local: LocalBuffer, buffers:
       return true;
     case "activation":
     case "add":
+    case "add_given":
     case "convolution":
     case "embedding":
     case "exchange":

@@ -86,6 +86,7 @@ class RankPlanner {
       case "rope":
         return this.#headByHead(op);
       case "add":
+      case "add_given":
       case "convolution":
       case "exchange":
       case "gate":

@@ -17,7 +17,8 @@ const several = "a server computes on one machine: run several servers behind `o
 const kernels = "kernels for CPUs are chosen by measured speed; see --kernels";
 const asTransformers =
   "images are prepared as the model's own processor says, one at a time beside the engine's steps";
-const noFetching = "nothing is fetched or read for a request: images come in data URLs";
+const noFiles =
+  "no file of the machine is read for a request: images come in data URLs, or from hosts of --allowed-media-domains";
 const imagesAlone = "of what is no text, models take images alone";
 const noGraphs = "there is no graph to compile or capture";
 const python = "code in Python cannot be loaded";
@@ -84,8 +85,8 @@ export const foreignFlags: readonly ForeignFlags[] = [
   },
   {
     effect: "none",
-    flags: "--allowed-local-media-path= --allowed-media-domains=*",
-    why: noFetching,
+    flags: "--allowed-local-media-path=",
+    why: noFiles,
   },
   {
     effect: "refused",

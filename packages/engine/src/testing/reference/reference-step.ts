@@ -31,6 +31,8 @@ export function runReferenceStep(spec: ProgramSpec, cache: ReferenceKvCache, pla
 class ReferenceStep {
   readonly #spec: ProgramSpec;
   readonly #cache: ReferenceKvCache;
+  /** Of the plan's added values, those that ops before have added. */
+  #numAdded = 0;
   readonly #plan: StepPlan;
   readonly #buffers: readonly Buffer[];
   #numRows: number;
@@ -61,10 +63,20 @@ class ReferenceStep {
         return this.#eachRow((row) => this.#headLinear(op, row));
       case "rope":
         return this.#eachRow((row) => {
-          const position = this.#plan.positions[row] ?? 0;
           const heads = this.#row(op.on, row);
-          heads.set(rope(heads, op.headDim, position, op.rope));
+          const places = this.#plan.axes?.subarray(3 * row, 3 * row + 3);
+          const { axes, ...spec } = op.rope;
+          if (places === undefined || axes === undefined)
+            return heads.set(rope(heads, op.headDim, this.#plan.positions[row] ?? 0, op.rope));
+          for (const [axis, place] of places.entries()) {
+            const inverseFrequencies = spec.inverseFrequencies.map((each, pair) =>
+              axes[pair] === axis ? each : 0,
+            );
+            heads.set(rope(heads, op.headDim, place, { ...spec, inverseFrequencies }));
+          }
         });
+      case "add_given":
+        return this.#addGiven(op);
       case "attention":
         return this.#attention(op);
       case "gated_activation":
@@ -179,6 +191,15 @@ class ReferenceStep {
       throw new OctavoError("internal_error", `The program has no buffer ${ref.buffer}.`);
     const start = row * buffer.width + (ref.column ?? 0);
     return buffer.data.subarray(start, start + (ref.width ?? buffer.width - (ref.column ?? 0)));
+  }
+
+  #addGiven({ on }: Extract<Op, { op: "add_given" }>): void {
+    const { tokens, added = new Float32Array(0) } = this.#plan.given ?? { tokens: [] };
+    for (const token of tokens) {
+      const row = this.#row(on, token);
+      addInto(row, added.subarray(this.#numAdded, this.#numAdded + row.length));
+      this.#numAdded += row.length;
+    }
   }
 
   #embedding(op: Extract<Op, { op: "embedding" }>): void {

@@ -90,6 +90,94 @@ export function givenRowsConformance(open: () => Backend): void {
       await refuse(0, 2, /Only the last part of a step has output rows/);
     });
 
+    test("are added by those ops that add them, to their tokens alone", async () => {
+      using backend = open();
+      const random = new SeededRandom(5);
+      const table = random.floats(12 * 8);
+      const weight = await matrix(backend, 12, 8, table);
+      const ops: Op[] = [
+        { op: "embedding", weight, out: { buffer: 0 }, takesGiven: true },
+        { op: "add_given", on: { buffer: 0 }, index: 0 },
+        { op: "add_given", on: { buffer: 0, column: 0, width: 8 }, index: 1 },
+      ];
+      const spec = { buffers: [8], ops, hidden: { buffer: 0 }, maxTokens: 12 };
+      using program = backend.compile(spec);
+      using cache = backend.createKvCache(smallestCache);
+      const plan = wholePlan([7, 5], hiddenRows(12), [...Array(12).keys()]);
+      const tokens = Int32Array.of(2, 8);
+      const [rows, added] = [random.floats(2 * 8), random.floats(4 * 8)];
+      const found = await backend.execute(program, cache, { ...plan, given: { tokens, rows, added } });
+      for (const [token, row] of found.rows.entries()) {
+        const at = tokens.indexOf(token);
+        const expected = Array.from({ length: 8 }, (_, column) => {
+          if (at < 0) return table[token * 8 + column] ?? 0;
+          const of = at * 8 + column;
+          return (rows[of] ?? 0) + (added[of] ?? 0) + (added[16 + of] ?? 0);
+        });
+        assertClose(row.hidden ?? [], expected, 1e-6);
+      }
+      const without = await backend.execute(program, cache, plan);
+      assertSameBits(without.rows[3]?.hidden, table.subarray(24, 32), "no token is given");
+      await assert.rejects(backend.execute(program, cache, { ...plan, given: { tokens, rows } }), {
+        code: "invalid_request",
+        message: /given\.added has 0 elements; the program adds 32/,
+      });
+      assert.throws(() => backend.compile({ ...spec, ops: [ops[0]!, ops[2]!] }), /index/);
+      const narrow: Op = { op: "add_given", on: { buffer: 0, column: 2, width: 4 }, index: 1 };
+      assert.throws(() => backend.compile({ ...spec, ops: [...ops.slice(0, 2), narrow] }), /width of on/);
+    });
+
+    test("rotations go along the step's axes, and by the position without them", async () => {
+      using backend = open();
+      const random = new SeededRandom(6);
+      const weight = await matrix(backend, 12, 8, random.floats(12 * 8));
+      const inverseFrequencies = Float32Array.of(1, 0.5, 0.25, 0.125);
+      const rotated = (axes?: Uint8Array): Op[] => [
+        { op: "embedding", weight, out: { buffer: 0 } },
+        {
+          op: "rope",
+          on: { buffer: 0 },
+          headDim: 8,
+          rope: {
+            inverseFrequencies,
+            attentionFactor: 1,
+            layout: "neox",
+            ...(axes !== undefined && { axes }),
+          },
+        },
+      ];
+      const spec = { buffers: [8], hidden: { buffer: 0 }, maxTokens: 12 };
+      using byAxes = backend.compile({ ...spec, ops: rotated(Uint8Array.of(0, 1, 2, 0)) });
+      using plain = backend.compile({ ...spec, ops: rotated() });
+      using cache = backend.createKvCache(smallestCache);
+      const plan = wholePlan([12], hiddenRows(12), [...Array(12).keys()]);
+      const hidden = async (program: typeof plain, more: Partial<StepPlan> = {}): Promise<Float32Array[]> =>
+        (await backend.execute(program, cache, { ...plan, ...more })).rows.map(
+          (row) => row.hidden ?? new Float32Array(0),
+        );
+      const base = await hidden(plain);
+      for (const [token, row] of (await hidden(byAxes)).entries())
+        assertSameBits(row, base[token], "no axes");
+      const axes = Int32Array.from({ length: 36 }, (_, at) => (5 * at) % 7);
+      const found = await hidden(byAxes, { axes });
+      for (const [token, row] of found.entries())
+        for (const [pair, axis] of [0, 1, 2, 0].entries()) {
+          const angle = (axes[3 * token + axis] ?? 0) * (inverseFrequencies[pair] ?? 0);
+          const own = token * (inverseFrequencies[pair] ?? 0);
+          // What the position turned, turned back, and by the axis
+          const turn = angle - own;
+          const [x = 0, y = 0] = [base[token]?.[pair], base[token]?.[pair + 4]];
+          assertClose(
+            [row[pair] ?? NaN, row[pair + 4] ?? NaN],
+            [x * Math.cos(turn) - y * Math.sin(turn), x * Math.sin(turn) + y * Math.cos(turn)],
+            1e-5,
+          );
+        }
+      await assert.rejects(hidden(byAxes, { axes: axes.subarray(1) }), /axes has 35 elements/);
+      assert.throws(() => backend.compile({ ...spec, ops: rotated(Uint8Array.of(0, 1, 3, 0)) }), /axes/);
+      assert.throws(() => backend.compile({ ...spec, ops: rotated(Uint8Array.of(0, 1)) }), /axes/);
+    });
+
     for (const [dtype, slidingWindow] of [
       ["f32", undefined],
       ["f32", 40],

@@ -218,6 +218,7 @@ export class LayerRunner implements Disposable {
       case "state_space":
       case "embedding":
       case "exchange":
+      case "add_given":
       case "receive":
       case "send":
       case "gather":

@@ -149,6 +149,7 @@ class StageBuilder {
       case "state_space":
       case "embedding":
       case "exchange":
+      case "add_given":
       case "receive":
       case "send":
       case "gather":
@@ -222,6 +223,7 @@ class StageBuilder {
       case "state_space":
       case "embedding":
       case "exchange":
+      case "add_given":
       case "receive":
       case "send":
       case "gather":

@@ -1,0 +1,135 @@
+import type { PlainActivation } from "@octavo/kernels";
+import { artifactInvalid, artifactUnsupported } from "@octavo/text/files/artifact-file";
+import { parseForm } from "@octavo/text/files/bounded-json";
+import { z } from "zod";
+import type { ModelConfig } from "../program/model-config.js";
+
+/** Qwen3-VL's tower: images keep their shape, so that each has as many tokens as it needs. */
+export interface Qwen3VisionConfig {
+  readonly hiddenSize: number;
+  readonly intermediateSize: number;
+  readonly numLayers: number;
+  readonly numHeads: number;
+  readonly activation: PlainActivation;
+  readonly patchSize: number;
+  /** Moments that a patch spans, of which an image has one. */
+  readonly moments: number;
+  /** Neighbouring patches in each direction that become one token. */
+  readonly poolSize: number;
+  /** Learned positions in each direction, between which those of an image's patches lie. */
+  readonly positionsPerSide: number;
+  /** Layers whose output goes, merged, to the decoder's first layers, in this order (DeepStack, arXiv 2406.04334). */
+  readonly tappedLayers: readonly number[];
+  readonly outSize: number;
+  /** Pairs of the decoder's heads that rotate by time, row and column, one of each in turn until one's are used up. */
+  readonly ropeSections: readonly number[];
+  readonly imageTokenId: number;
+  readonly beginTokenId: number;
+  readonly endTokenId: number;
+}
+
+const size = z.number().int().min(1).max(65_536);
+const id = z.number().int().min(0);
+
+const sections = z.looseObject({
+  mrope_section: z.array(id).length(3).nullish(),
+  mrope_interleaved: z.boolean().nullish(),
+});
+
+/** Defaults: transformers' Qwen3VLConfig and Qwen3VLVisionConfig. */
+const schema = z.object({
+  image_token_id: id.default(151_655),
+  vision_start_token_id: id.default(151_652),
+  vision_end_token_id: id.default(151_653),
+  text_config: z.object({
+    rope_parameters: sections.nullish(),
+    rope_scaling: sections.nullish(),
+  }),
+  vision_config: z.object({
+    depth: size.max(1_024).default(27),
+    hidden_size: size.default(1_152),
+    hidden_act: z.string().default("gelu_pytorch_tanh"),
+    intermediate_size: size.default(4_304),
+    num_heads: size.default(16),
+    in_channels: size.default(3),
+    patch_size: size.default(16),
+    spatial_merge_size: size.default(2),
+    temporal_patch_size: size.default(2),
+    out_hidden_size: size.default(3_584),
+    num_position_embeddings: size.default(2_304),
+    deepstack_visual_indexes: z.array(z.number().int().min(0)).max(64).default([8, 16, 24]),
+  }),
+});
+
+const activations: Readonly<Record<string, PlainActivation>> = {
+  gelu_pytorch_tanh: "gelu_tanh",
+  gelu: "gelu",
+  silu: "silu",
+};
+
+/** @throws OctavoError `artifact_invalid` or `artifact_unsupported` */
+export function readQwen3Vision(
+  path: string,
+  json: unknown,
+  text: { readonly hiddenSize: number; readonly vocabSize: number; readonly numLayers: number },
+): Qwen3VisionConfig {
+  const whole = parseForm(path, json, schema);
+  const { vision_config: vision } = whole;
+  const activation = activations[vision.hidden_act];
+  if (activation === undefined)
+    throw artifactUnsupported(
+      path,
+      `has the vision activation ${JSON.stringify(vision.hidden_act.slice(0, 100))}`,
+    );
+  if (vision.in_channels !== 3)
+    throw artifactUnsupported(path, `has images of ${vision.in_channels} channels`);
+  // Half of a head's pairs rotate by the row, half by the column.
+  if (vision.hidden_size % (4 * vision.num_heads) !== 0)
+    throw artifactInvalid(path, `has ${vision.num_heads} vision heads over ${vision.hidden_size} columns`);
+  if (vision.out_hidden_size !== text.hiddenSize)
+    throw artifactInvalid(path, `sees ${vision.out_hidden_size} columns and reads ${text.hiddenSize}`);
+  const positionsPerSide = Math.sqrt(vision.num_position_embeddings);
+  if (!Number.isInteger(positionsPerSide))
+    throw artifactInvalid(path, `has ${vision.num_position_embeddings} positions, which are no square`);
+  const tapped = vision.deepstack_visual_indexes;
+  if (
+    tapped.length > text.numLayers ||
+    tapped.some((layer, at) => layer >= vision.depth || layer <= (tapped[at - 1] ?? -1))
+  )
+    throw artifactInvalid(path, `taps the vision layers ${tapped.join(", ")} of ${vision.depth}`);
+  const ids = {
+    imageTokenId: whole.image_token_id,
+    beginTokenId: whole.vision_start_token_id,
+    endTokenId: whole.vision_end_token_id,
+  };
+  for (const [name, token] of Object.entries(ids))
+    if (token >= text.vocabSize)
+      throw artifactUnsupported(path, `has the ${name} ${token} outside the vocabulary`);
+  return {
+    hiddenSize: vision.hidden_size,
+    intermediateSize: vision.intermediate_size,
+    numLayers: vision.depth,
+    numHeads: vision.num_heads,
+    activation,
+    patchSize: vision.patch_size,
+    moments: vision.temporal_patch_size,
+    poolSize: vision.spatial_merge_size,
+    positionsPerSide,
+    tappedLayers: tapped,
+    outSize: vision.out_hidden_size,
+    ropeSections: (whole.text_config.rope_parameters ?? whole.text_config.rope_scaling)?.mrope_section ?? [
+      24, 20, 20,
+    ],
+    ...ids,
+  };
+}
+
+/** The decoder of a model that sees: the same, but for where tokens stand in images and what these add to its first layers. */
+export function seeingConfig(text: ModelConfig, vision: Qwen3VisionConfig): ModelConfig {
+  const [, rows = 0, columns = 0] = vision.ropeSections;
+  const axes = Uint8Array.from({ length: text.rope.rotaryDim / 2 }, (_, pair) => {
+    if (pair % 3 === 1 && pair < 3 * rows) return 1;
+    return pair % 3 === 2 && pair < 3 * columns ? 2 : 0;
+  });
+  return { ...text, rope: { ...text.rope, axes }, numTappedLayers: vision.tappedLayers.length };
+}

@@ -1,0 +1,80 @@
+import type { Qwen3VisionPart, SiglipPart } from "@octavo/artifacts/checkpoint/checkpoint";
+import type { PromptImage } from "../scheduler/prompt-image.js";
+import { decodedSizeOf } from "./decode-image.js";
+import { shapedSize } from "./patches.js";
+import { prepareImage } from "./prepare-image.js";
+import type { Qwen3Tower } from "./qwen3-tower.js";
+import type { VisionTower } from "./vision-tower.js";
+
+/** What stands for an image in the decoder's stream. */
+export type SeenImage = Pick<PromptImage, "numTokens" | "rows" | "grid" | "added">;
+
+/** What makes rows of images, and how a kind of model lays them out. */
+export interface ImageReader {
+  readonly imageTokenId: number;
+  readonly beginTokenId: number;
+  readonly endTokenId: number;
+  /** Of these, what the chat template writes for an image, and what stands in its place, given as many image tokens. */
+  readonly layout: (texts: Readonly<Record<"begin" | "image" | "end", string>>) => ImageLayout;
+  /** How many tokens an image will have. Throws `invalid_request` for what is no image. */
+  tokensOf(bytes: Uint8Array): number | Promise<number>;
+  read(bytes: Uint8Array): Promise<SeenImage>;
+}
+
+interface ImageLayout {
+  /** What the template writes. */
+  readonly mark: string;
+  /** What a text without a template's parts has for an image; holds the mark. */
+  readonly placeholder: string;
+  expanded(numTokens: number): string;
+}
+
+/** Gemma 3's: every image has as many tokens, between line breaks. */
+export function siglipReader(
+  tower: Pick<VisionTower, "rows">,
+  { config, processing }: Pick<SiglipPart, "config" | "processing">,
+): ImageReader {
+  const { tokensPerImage: numTokens, imageTokenId, beginTokenId, endTokenId } = config;
+  return {
+    imageTokenId,
+    beginTokenId,
+    endTokenId,
+    layout: ({ begin, image, end }) => ({
+      mark: begin,
+      placeholder: begin,
+      expanded: (count) => `\n\n${begin}${image.repeat(count)}${end}\n\n`,
+    }),
+    tokensOf: () => numTokens,
+    read: async (bytes) => {
+      const { patches } = await prepareImage({ bytes, square: { processing, layout: config } });
+      return { numTokens, rows: await tower.rows(patches) };
+    },
+  };
+}
+
+/** Qwen3-VL's: as many tokens as the image's shape takes, where the template put one. */
+export function qwen3Reader(
+  tower: Pick<Qwen3Tower, "see">,
+  { config, processing }: Pick<Qwen3VisionPart, "config" | "processing">,
+): ImageReader {
+  const { imageTokenId, beginTokenId, endTokenId } = config;
+  return {
+    imageTokenId,
+    beginTokenId,
+    endTokenId,
+    layout: ({ begin, image, end }) => ({
+      mark: image,
+      placeholder: `${begin}${image}${end}`,
+      expanded: (count) => image.repeat(count),
+    }),
+    tokensOf: async (bytes) => {
+      const { width, height } = shapedSize(await decodedSizeOf(bytes), processing);
+      return (width * height) / processing.multiple ** 2;
+    },
+    read: async (bytes) => {
+      const { patches, grid } = await prepareImage({ bytes, shaped: { processing, layout: config } });
+      const seen = await tower.see(patches, grid);
+      return { ...seen, numTokens: seen.grid.rows * seen.grid.columns };
+    },
+  };
+}

@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { describe, test } from "node:test";
+import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
+import { fixtureImage, readShapedFixtures } from "@octavo/artifacts/testing/model-fixtures";
+import { readShapedProcessing } from "@octavo/artifacts/vision/image-processing";
+import { readQwen3Vision, seeingConfig } from "@octavo/artifacts/vision/qwen3-vision";
+import { createCpuBackend } from "@octavo/kernels";
+import { compareGreedy, compareLogits } from "../testing/oracles/model-oracle-suite.js";
+import { ModelRunner } from "../testing/oracles/model-runner.js";
+import { decodeImage } from "./decode-image.js";
+import { cut, pixelsOf, shapedSize } from "./patches.js";
+import { Qwen3Tower } from "./qwen3-tower.js";
+
+const checkpoint = await openCheckpoint(fixtureImage("qwen3-vl"));
+const { vision } = checkpoint.container ?? {};
+assert.ok(vision !== undefined && "tensors" in vision && vision.kind === "qwen3-vl", JSON.stringify(vision));
+const { images, prompts } = readShapedFixtures();
+
+async function prepared(name: string) {
+  assert.ok(vision !== undefined && "tensors" in vision && vision.kind === "qwen3-vl");
+  const { processing, config } = vision;
+  const image = await decodeImage(readFileSync(fixtureImage(name)));
+  const size = shapedSize(image, processing);
+  const grid = { rows: size.height / config.patchSize, columns: size.width / config.patchSize };
+  return { grid, patches: cut(pixelsOf(image, { ...processing, ...size }), grid, config) };
+}
+
+function farthest(found: Float32Array, expected: Float32Array): number {
+  assert.equal(found.length, expected.length);
+  return found.reduce((far, value, at) => Math.max(far, Math.abs(value - (expected[at] ?? NaN))), 0);
+}
+
+describe("images of Qwen3-VL, as transformers' processor prepares them", () => {
+  for (const { image, grid, pixels } of images)
+    test(image, async () => {
+      const found = await prepared(image);
+      assert.deepEqual([1, found.grid.rows, found.grid.columns], grid);
+      const far = farthest(found.patches, pixels);
+      assert.ok(far <= 1e-3, `pixels differ by ${far}`);
+    });
+});
+
+describe("Qwen3-VL against transformers", () => {
+  for (const fixture of prompts)
+    test(`${fixture.images.length} images: ${fixture.images.join(", ")}`, async () => {
+      using backend = createCpuBackend({ numThreads: 2 });
+      using tower = await Qwen3Tower.load(backend, checkpoint, vision);
+      const config = seeingConfig(checkpoint.config, vision.config);
+      const maxTokens = fixture.prompt.length + fixture.greedy.length;
+      using runner = await ModelRunner.load(backend, { ...checkpoint, config }, maxTokens, "f32");
+      let from = 0;
+      const placed = [];
+      for (const [at, name] of fixture.images.entries()) {
+        const { patches, grid } = await prepared(name);
+        const seen = await tower.see(patches, grid);
+        const all = Float32Array.from([...seen.rows, ...seen.added]);
+        const expected = fixture.rows[at]!;
+        const largest = expected.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+        const far = farthest(all, expected) / largest;
+        assert.ok(far <= 2e-5, `rows of ${name} differ by ${far}`);
+        const start = fixture.prompt.indexOf(vision.config.imageTokenId, from);
+        const numTokens = seen.grid.rows * seen.grid.columns;
+        placed.push({ ...seen, start, numTokens, digest: new Int32Array(8) });
+        from = start + numTokens;
+      }
+      runner.images = placed;
+      await compareLogits(runner, fixture, config.vocabSize, 2e-5);
+      await compareGreedy(runner, fixture);
+    });
+});
+
+test("sizes are those of transformers' smart_resize", () => {
+  // width, height, multiple, least and most pixels: width, height
+  const cases = [
+    [400, 3, 16, 1024, 4096, 384, 16],
+    [3, 400, 16, 1024, 4096, 16, 384],
+    [1, 1, 16, 1024, 4096, 32, 32],
+    [640, 480, 32, 65536, 16777216, 640, 480],
+    [48, 48, 32, 65536, 16777216, 256, 256],
+    [4000, 3000, 32, 65536, 1048576, 1152, 864],
+    [80, 112, 32, 1024, 1048576, 64, 128],
+    [16, 48, 32, 1024, 1048576, 32, 64],
+    [5000, 30, 32, 65536, 1048576, 4992, 32],
+    [333, 777, 28, 3136, 1003520, 336, 784],
+    [1999, 10, 32, 65536, 1048576, 3648, 32],
+  ] as const;
+  for (const [width, height, multiple, minPixels, maxPixels, wide, high] of cases)
+    assert.deepEqual(
+      shapedSize({ width, height }, { ...vision.processing, multiple, minPixels, maxPixels }),
+      { width: wide, height: high },
+      `${width} x ${height}`,
+    );
+  const long = { width: 201, height: 1 };
+  assert.throws(() => shapedSize(long, vision.processing), { code: "invalid_request", message: /too long/ });
+});
+
+test("long and thin images, the most patches there are, run", async () => {
+  using backend = createCpuBackend({ numThreads: 2 });
+  using tower = await Qwen3Tower.load(backend, checkpoint, vision);
+  for (const [width, height] of [
+    [400, 3],
+    [200, 1],
+    [3200, 16],
+  ] as const) {
+    const size = shapedSize({ width, height }, vision.processing);
+    const grid = { rows: size.height / 8, columns: size.width / 8 };
+    const seen = await tower.see(new Float32Array(grid.rows * grid.columns * 384), grid);
+    assert.equal(seen.rows.length, (grid.rows * grid.columns * 64) / 4);
+  }
+});
+
+test("a processor or tower of another kind is refused by name", () => {
+  const tower = { patchSize: 8, poolSize: 2, moments: 2 };
+  const settings = { patch_size: 8, size: { shortest_edge: 1024, longest_edge: 4096 } };
+  const processing = (changes: object): unknown =>
+    readShapedProcessing("p.json", { ...settings, ...changes }, tower);
+  assert.throws(() => processing({ patch_size: 14 }), { code: "artifact_invalid", message: /14, 2, 2/ });
+  assert.throws(() => processing({ min_pixels: 9999 }), {
+    code: "artifact_unsupported",
+    message: /9999 to 4096/,
+  });
+  assert.throws(() => processing({ do_resize: false }), { message: /do_resize false/ });
+  const config = JSON.parse(readFileSync(fixtureImage("qwen3-vl/config.json"), "utf8")) as {
+    readonly vision_config: object;
+  };
+  const read = (changes: object): unknown =>
+    readQwen3Vision(
+      "config.json",
+      { ...config, vision_config: { ...config.vision_config, ...changes } },
+      checkpoint.config,
+    );
+  assert.throws(() => read({ hidden_act: "swish2" }), { code: "artifact_unsupported", message: /swish2/ });
+  assert.throws(() => read({ num_heads: 3 }), { code: "artifact_invalid", message: /3 vision heads/ });
+  assert.throws(() => read({ out_hidden_size: 32 }), { message: /sees 32 columns and reads 64/ });
+  assert.throws(() => read({ num_position_embeddings: 26 }), { message: /26 positions/ });
+  assert.throws(() => read({ deepstack_visual_indexes: [1, 1] }), { message: /taps the vision layers 1, 1/ });
+  assert.throws(() => read({ deepstack_visual_indexes: [3] }), { message: /taps the vision layers 3 of 3/ });
+});

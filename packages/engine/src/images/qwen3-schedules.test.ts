@@ -1,0 +1,189 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { describe, test } from "node:test";
+import { fixtureImage, readShapedFixtures } from "@octavo/artifacts/testing/model-fixtures";
+import type { GenerationRequest, PromptImage, TokenLogprob } from "../api.js";
+import { LLM } from "../llm/llm.js";
+import type { LoadOptions } from "../llm/load-options.js";
+import { resolveSamplingParams } from "../sampling/resolve-sampling-params.js";
+import { imageAxesOf } from "../step/image-axes.js";
+
+const { prompts } = readShapedFixtures();
+
+interface Answer {
+  readonly tokens: readonly number[];
+  readonly digests: readonly string[];
+  readonly promptLogprobs: readonly (TokenLogprob | undefined)[];
+  readonly cachedTokens: number;
+}
+
+const load = (options: LoadOptions): Promise<LLM> =>
+  LLM.load(fixtureImage("qwen3-vl"), {
+    kvCacheMemoryBytes: 1 << 21,
+    maxModelLen: 128,
+    blockSize: 4,
+    numThreads: 2,
+    maxNumSeqs: 4,
+    ...options,
+  });
+
+async function requestOf(
+  llm: LLM,
+  index: number,
+  more: Partial<GenerationRequest> = {},
+): Promise<GenerationRequest> {
+  const { prompt, images } = prompts[index]!;
+  const promptTokens = Int32Array.from(prompt);
+  const bytes = images.map((name) => readFileSync(fixtureImage(name)));
+  const context = {
+    defaults: {},
+    vocabSize: llm.config.vocabSize,
+    maxModelLen: 128,
+    numPromptTokens: prompt.length,
+  };
+  return {
+    kind: "generate",
+    requestId: randomUUID(),
+    promptTokens,
+    images: await llm.images?.place(promptTokens, bytes),
+    params: resolveSamplingParams({ temperature: 0, maxTokens: 8, ignoreEos: true, logprobs: 0 }, context),
+    wantLogitsDigests: true,
+    ...more,
+  };
+}
+
+async function run(llm: LLM, request: GenerationRequest): Promise<Answer> {
+  const tokens: number[] = [];
+  let digests: readonly string[] = [];
+  let promptLogprobs: Answer["promptLogprobs"] = [];
+  let cachedTokens = 0;
+  for await (const event of llm.engine.generate(request)) {
+    if (event.kind === "delta") for (const delta of event.deltas) tokens.push(...delta.tokens);
+    if (event.kind === "prompt") ({ promptLogprobs } = event);
+    if (event.kind !== "done") continue;
+    digests = event.logitsDigests?.[0] ?? [];
+    ({ cachedTokens } = event.usage);
+  }
+  assert.equal(digests.length, 8);
+  return { tokens, digests, promptLogprobs, cachedTokens };
+}
+
+describe("prompts with images of Qwen3-VL give the same bits", () => {
+  const schedules: Readonly<Record<string, LoadOptions>> = {
+    "in chunks that cut images": { maxNumBatchedTokens: 11 },
+    "in short chunks beside others": { maxNumBatchedTokens: 40, longPrefillTokenThreshold: 3 },
+    "without the prefix cache": { enablePrefixCaching: false },
+    "preempted again and again": {
+      maxNumBatchedTokens: 24,
+      hooks: {
+        choosePreemptions: (running) =>
+          running.flatMap(({ numTokens }, at) => (numTokens % 5 === 2 ? [at] : [])),
+      },
+    },
+  };
+  for (const [name, options] of Object.entries(schedules))
+    test(name, async () => {
+      await using plain = await load({});
+      await using other = await load(options);
+      const all = [0, 1, 2];
+      const alone = await Promise.all(all.map(async (index) => run(plain, await requestOf(plain, index))));
+      for (const [index, { tokens }] of alone.entries())
+        assert.deepEqual(tokens, prompts[index]?.greedy.slice(0, 8));
+      const requests = await Promise.all([...all, ...all].map((index) => requestOf(other, index)));
+      const answers = await Promise.all(requests.map((request) => run(other, request)));
+      for (const [at, { tokens, digests }] of answers.entries()) {
+        assert.deepEqual(tokens, alone[at % 3]?.tokens);
+        assert.deepEqual(digests, alone[at % 3]?.digests);
+      }
+    });
+
+  test("from a prefix that ends within an image", async () => {
+    await using llm = await load({});
+    const request = await requestOf(llm, 2);
+    const [, second] = request.images ?? [];
+    assert.ok(second !== undefined);
+    const from = second.start + 6;
+    const scored = { promptLogprobsFrom: from, params: { ...request.params, promptLogprobs: 0 } };
+    const cold = await run(llm, await requestOf(llm, 2, scored));
+    assert.equal(cold.cachedTokens, 0);
+    const warm = await run(llm, await requestOf(llm, 2, scored));
+    assert.ok(warm.cachedTokens > second.start && warm.cachedTokens < second.start + second.numTokens);
+    assert.deepEqual(warm.digests, cold.digests);
+    assert.deepEqual(warm.promptLogprobs, cold.promptLogprobs);
+  });
+});
+
+test("a model that sees answers texts with the bits of one that does not", async () => {
+  await using seeing = await load({});
+  await using blind = await load({ limitMmPerPrompt: 0 });
+  const answers = await Promise.all([seeing, blind].map(async (llm) => run(llm, await requestOf(llm, 0))));
+  assert.deepEqual(answers[0], answers[1]);
+});
+
+test("blocks are found again by the images in them", async () => {
+  await using llm = await load({});
+  const request = await requestOf(llm, 2);
+  const cachedWith = async (images: readonly PromptImage[] | undefined): Promise<number> =>
+    (await run(llm, { ...request, requestId: randomUUID(), images })).cachedTokens;
+  const [first, second] = request.images ?? [];
+  assert.ok(first !== undefined && second !== undefined);
+  assert.equal(await cachedWith([first, second]), 0);
+  const whole = await cachedWith([first, second]);
+  assert.ok(whole > second.start + second.numTokens);
+  assert.equal(
+    await cachedWith([{ ...first, digest: second.digest }, second]),
+    4 * Math.floor(first.start / 4),
+  );
+  assert.equal(
+    await cachedWith([first, { ...second, digest: first.digest }]),
+    4 * Math.floor(second.start / 4),
+  );
+});
+
+test("tokens stand along time, row and column", () => {
+  const images = [
+    { start: 3, numTokens: 6, grid: { rows: 3, columns: 2 } },
+    { start: 10, numTokens: 2, grid: { rows: 1, columns: 2 } },
+  ];
+  const same = (at: number): number[] => [at, at, at];
+  const expected = [
+    same(0),
+    same(1),
+    same(2),
+    [3, 3, 3],
+    [3, 3, 4],
+    [3, 4, 3],
+    [3, 4, 4],
+    [3, 5, 3],
+    [3, 5, 4],
+    same(6),
+    [7, 7, 7],
+    [7, 7, 8],
+    same(9),
+    same(10),
+  ];
+  assert.deepEqual(
+    expected.map((_, position) => imageAxesOf(images, position)),
+    expected,
+  );
+});
+
+test("a chat of the library gives an image as many tokens as its shape takes", async () => {
+  await using llm = await load({});
+  const ask = (...names: string[]) => {
+    const images = names.map((name) => ({ type: "image" as const, image: readFileSync(fixtureImage(name)) }));
+    const content = [...images, { type: "text" as const, text: "What is this?" }];
+    return llm.chat([{ role: "user", content }], { maxTokens: 8, temperature: 0 }).result();
+  };
+  const none = await ask();
+  for (const [name, numTokens] of [
+    ["photo.jpg", 12],
+    ["tall.webp", 14],
+    ["grey.png", 6],
+    ["turned.jpg", 12],
+  ] as const) {
+    const { usage } = await ask(name);
+    assert.equal(usage.promptTokens - none.usage.promptTokens, numTokens + 2, name);
+  }
+});
