@@ -1,8 +1,15 @@
 import type { PlainActivation } from "@octavo/kernels";
-import { artifactInvalid, artifactUnsupported } from "@octavo/text/files/artifact-file";
+import { artifactInvalid } from "@octavo/text/files/artifact-file";
 import { parseForm } from "@octavo/text/files/bounded-json";
 import { z } from "zod";
 import type { ModelConfig } from "../program/model-config.js";
+import {
+  checkChannels,
+  checkTokenIds,
+  idField as id,
+  sizeField as size,
+  visionActivation,
+} from "./vision-fields.js";
 
 /** Qwen3-VL's tower: images keep their shape, so that each has as many tokens as it needs. */
 export interface Qwen3VisionConfig {
@@ -27,9 +34,6 @@ export interface Qwen3VisionConfig {
   readonly beginTokenId: number;
   readonly endTokenId: number;
 }
-
-const size = z.number().int().min(1).max(65_536);
-const id = z.number().int().min(0);
 
 const sections = z.looseObject({
   mrope_section: z.array(id).length(3).nullish(),
@@ -75,14 +79,8 @@ export function readQwen3Vision(
 ): Qwen3VisionConfig {
   const whole = parseForm(path, json, schema);
   const { vision_config: vision } = whole;
-  const activation = activations[vision.hidden_act];
-  if (activation === undefined)
-    throw artifactUnsupported(
-      path,
-      `has the vision activation ${JSON.stringify(vision.hidden_act.slice(0, 100))}`,
-    );
-  if (vision.in_channels !== 3)
-    throw artifactUnsupported(path, `has images of ${vision.in_channels} channels`);
+  const activation = visionActivation(path, vision.hidden_act, activations);
+  checkChannels(path, vision.in_channels);
   // Half of a head's pairs rotate by the row, half by the column.
   if (vision.hidden_size % (4 * vision.num_heads) !== 0)
     throw artifactInvalid(path, `has ${vision.num_heads} vision heads over ${vision.hidden_size} columns`);
@@ -102,9 +100,7 @@ export function readQwen3Vision(
     beginTokenId: whole.vision_start_token_id,
     endTokenId: whole.vision_end_token_id,
   };
-  for (const [name, token] of Object.entries(ids))
-    if (token >= text.vocabSize)
-      throw artifactUnsupported(path, `has the ${name} ${token} outside the vocabulary`);
+  checkTokenIds(path, ids, text.vocabSize);
   return {
     hiddenSize: vision.hidden_size,
     intermediateSize: vision.intermediate_size,

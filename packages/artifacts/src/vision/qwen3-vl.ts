@@ -5,6 +5,7 @@ import type { ModelConfig } from "../program/model-config.js";
 import type { ModelPlan } from "../program/model-plan.js";
 import { ProgramBuilder } from "../program/program-builder.js";
 import type { Qwen3VisionConfig } from "./qwen3-vision.js";
+import { towerConfig } from "./tower-config.js";
 
 const normEps = 1e-6;
 
@@ -20,7 +21,7 @@ export function planQwen3Tower(
   maxPatches: number,
 ): ModelPlan {
   const { hiddenSize, intermediateSize, numHeads, patchSize, moments } = vision;
-  const builder = new ProgramBuilder(towerConfig(vision, text, maxPatches), tensors);
+  const builder = new ProgramBuilder(towerConfig({ ...vision, normEps, maxPatches }, text), tensors);
   const buffers = encoderBuffers(builder);
   const { stream, normed, update, qkv, attended } = buffers;
   const numPixels = 3 * moments * patchSize ** 2;
@@ -64,7 +65,7 @@ export function planQwen3Mergers(
   tensors: ReadonlyMap<string, TensorInfo>,
   maxPatches: number,
 ): ModelPlan {
-  const builder = new ProgramBuilder(towerConfig(vision, text, maxPatches), tensors);
+  const builder = new ProgramBuilder(towerConfig({ ...vision, normEps, maxPatches }, text), tensors);
   const width = vision.hiddenSize * vision.poolSize ** 2;
   const input = builder.buffer(width);
   const inner = builder.buffer(width);
@@ -107,24 +108,5 @@ function patchRope(headDim: number): {
     attentionFactor: 1,
     layout: "neox",
     axes: Uint8Array.from(pairs, (pair) => (pair < perAxis ? 1 : 2)),
-  };
-}
-
-/** What the tower's layers are, in a decoder's words. */
-function towerConfig(vision: Qwen3VisionConfig, text: ModelConfig, maxPatches: number): ModelConfig {
-  const { hiddenSize, intermediateSize, numLayers, numHeads } = vision;
-  const { normWeightOffset: _, normKind: __, ...rest } = text;
-  return {
-    ...rest,
-    architecture: "the vision tower",
-    hiddenSize,
-    intermediateSize,
-    numLayers,
-    numHeads,
-    numKvHeads: numHeads,
-    headDim: hiddenSize / numHeads,
-    rmsNormEps: normEps,
-    maxPositionEmbeddings: maxPatches,
-    slidingWindows: [],
   };
 }

@@ -4,6 +4,7 @@ import type { TensorInfo } from "../checkpoint/checkpoint.js";
 import { addLayerNorm, encoderAttention, encoderBuffers } from "../program/encoder-layers.js";
 import { ProgramBuilder } from "../program/program-builder.js";
 import type { VisionConfig } from "./vision-config.js";
+import { towerConfig } from "./tower-config.js";
 
 /**
  * Patches in, rows of the decoder's stream out. A step holds an image: it receives its patches' pixels, the patches that become one
@@ -17,7 +18,10 @@ export function planSiglip(
 ): ModelPlan {
   const { hiddenSize, intermediateSize, outSize } = vision;
   const numPatches = vision.patchesPerSide ** 2;
-  const builder = new ProgramBuilder(towerConfig(vision, text), tensors);
+  const builder = new ProgramBuilder(
+    towerConfig({ ...vision, maxPatches: vision.patchesPerSide ** 2 }, text),
+    tensors,
+  );
   const buffers = encoderBuffers(builder);
   const { stream, normed, update, qkv, attended } = buffers;
   const numPixels = vision.numChannels * vision.patchSize ** 2;
@@ -56,23 +60,4 @@ export function planSiglip(
   const out = builder.buffer(outSize);
   builder.project(pooled, [{ name: "mm_input_projection", rows: outSize }], hiddenSize, out);
   return builder.finish(out);
-}
-
-/** What the tower's layers are, in a decoder's words. */
-function towerConfig(vision: VisionConfig, text: ModelConfig): ModelConfig {
-  const { hiddenSize, intermediateSize, numLayers, numHeads, normEps, patchesPerSide } = vision;
-  const { normWeightOffset: _, normKind: __, ...rest } = text;
-  return {
-    ...rest,
-    architecture: "the vision tower",
-    hiddenSize,
-    intermediateSize,
-    numLayers,
-    numHeads,
-    numKvHeads: numHeads,
-    headDim: hiddenSize / numHeads,
-    rmsNormEps: normEps,
-    maxPositionEmbeddings: patchesPerSide ** 2,
-    slidingWindows: [],
-  };
 }

@@ -2,6 +2,13 @@ import { artifactInvalid, artifactUnsupported } from "@octavo/text/files/artifac
 import { parseForm } from "@octavo/text/files/bounded-json";
 import { z } from "zod";
 import type { ImageProcessing } from "./image-processing.js";
+import {
+  checkChannels,
+  checkTokenIds,
+  idField as id,
+  sizeField as size,
+  visionActivation,
+} from "./vision-fields.js";
 
 /** The part of a model that makes rows of the decoder's stream from images. */
 export interface VisionConfig {
@@ -26,9 +33,6 @@ export interface VisionConfig {
   readonly beginTokenId: number;
   readonly endTokenId: number;
 }
-
-const size = z.number().int().min(1).max(65_536);
-const id = z.number().int().min(0);
 
 /** Defaults: transformers' Gemma3Config and SiglipVisionConfig. */
 const gemma3Schema = z.object({
@@ -72,14 +76,8 @@ export function readGemma3Vision(
       path,
       `has a vision_config of the model_type ${JSON.stringify(vision.model_type.slice(0, 100))}`,
     );
-  const activation = activations[vision.hidden_act];
-  if (activation === undefined)
-    throw artifactUnsupported(
-      path,
-      `has the vision activation ${JSON.stringify(vision.hidden_act.slice(0, 100))}`,
-    );
-  if (vision.num_channels !== 3)
-    throw artifactUnsupported(path, `has images of ${vision.num_channels} channels`);
+  const activation = visionActivation(path, vision.hidden_act, activations);
+  checkChannels(path, vision.num_channels);
   if (vision.hidden_size % (2 * vision.num_attention_heads) !== 0)
     throw artifactInvalid(
       path,
@@ -98,9 +96,7 @@ export function readGemma3Vision(
     beginTokenId: whole.boi_token_index,
     endTokenId: whole.eoi_token_index,
   };
-  for (const [name, token] of Object.entries(ids))
-    if (token >= text.vocabSize)
-      throw artifactUnsupported(path, `has the ${name} ${token} outside the vocabulary`);
+  checkTokenIds(path, ids, text.vocabSize);
   return {
     hiddenSize: vision.hidden_size,
     intermediateSize: vision.intermediate_size,
