@@ -3,71 +3,20 @@ import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 import { fixtureImage, readImageFixtures } from "@octavo/artifacts/testing/model-fixtures";
-import type { GenerationRequest, PromptImage, TokenLogprob } from "../api.js";
-import { LLM } from "../llm/llm.js";
+import type { GenerationRequest, PromptImage } from "../api.js";
+import type { LLM } from "../llm/llm.js";
 import type { LoadOptions } from "../llm/load-options.js";
-import { resolveSamplingParams } from "../sampling/resolve-sampling-params.js";
+import { imageRequest, loadImageModel, runImageRequest } from "./testing/image-requests.js";
 import { withoutCutImage } from "../scheduler/prompt-image.js";
 
 const fixtures = readImageFixtures();
 
-interface Answer {
-  readonly tokens: readonly number[];
-  readonly digests: readonly string[];
-  readonly promptLogprobs: readonly (TokenLogprob | undefined)[];
-  readonly cachedTokens: number;
-}
-
-const load = (options: LoadOptions): Promise<LLM> =>
-  LLM.load(fixtureImage("gemma3"), {
-    kvCacheMemoryBytes: 1 << 21,
-    maxModelLen: 128,
-    blockSize: 4,
-    numThreads: 2,
-    maxNumSeqs: 4,
-    ...options,
-  });
-
-async function requestOf(
+const load = (options: LoadOptions): Promise<LLM> => loadImageModel("gemma3", options);
+const requestOf = (
   llm: LLM,
   index: number,
   more: Partial<GenerationRequest> = {},
-): Promise<GenerationRequest> {
-  const { prompt, images } = fixtures[index]!;
-  const promptTokens = Int32Array.from(prompt);
-  const bytes = images.map((name) => readFileSync(fixtureImage(name)));
-  const context = {
-    defaults: {},
-    vocabSize: llm.config.vocabSize,
-    maxModelLen: 128,
-    numPromptTokens: prompt.length,
-  };
-  return {
-    kind: "generate",
-    requestId: randomUUID(),
-    promptTokens,
-    images: await llm.images?.place(promptTokens, bytes),
-    params: resolveSamplingParams({ temperature: 0, maxTokens: 8, ignoreEos: true, logprobs: 0 }, context),
-    wantLogitsDigests: true,
-    ...more,
-  };
-}
-
-async function run(llm: LLM, request: GenerationRequest): Promise<Answer> {
-  const tokens: number[] = [];
-  let digests: readonly string[] = [];
-  let promptLogprobs: Answer["promptLogprobs"] = [];
-  let cachedTokens = 0;
-  for await (const event of llm.engine.generate(request)) {
-    if (event.kind === "delta") for (const delta of event.deltas) tokens.push(...delta.tokens);
-    if (event.kind === "prompt") ({ promptLogprobs } = event);
-    if (event.kind !== "done") continue;
-    digests = event.logitsDigests?.[0] ?? [];
-    ({ cachedTokens } = event.usage);
-  }
-  assert.equal(digests.length, 8);
-  return { tokens, digests, promptLogprobs, cachedTokens };
-}
+): Promise<GenerationRequest> => imageRequest(llm, fixtures[index]!, more);
 
 describe("prompts with images give the same bits", () => {
   const schedules: Readonly<Record<string, LoadOptions>> = {
@@ -87,7 +36,9 @@ describe("prompts with images give the same bits", () => {
     test(name, async () => {
       await using plain = await load({});
       await using other = await load(options);
-      const alone = await Promise.all([0, 1].map(async (index) => run(plain, await requestOf(plain, index))));
+      const alone = await Promise.all(
+        [0, 1].map(async (index) => runImageRequest(plain, await requestOf(plain, index))),
+      );
       assert.deepEqual(alone[0]?.tokens, fixtures[0]?.greedy.slice(0, 8));
       const requests = await Promise.all([0, 1, 0, 1].map((index) => requestOf(other, index)));
       const text = other
@@ -96,7 +47,7 @@ describe("prompts with images give the same bits", () => {
           { maxTokens: 30 },
         )
         .result();
-      const answers = await Promise.all(requests.map((request) => run(other, request)));
+      const answers = await Promise.all(requests.map((request) => runImageRequest(other, request)));
       for (const [at, { tokens, digests }] of answers.entries()) {
         assert.deepEqual(tokens, alone[at % 2]?.tokens);
         assert.deepEqual(digests, alone[at % 2]?.digests);
@@ -108,9 +59,9 @@ describe("prompts with images give the same bits", () => {
     await using llm = await load({});
     const params = (await requestOf(llm, 1)).params;
     const scored = { promptLogprobsFrom: 30, params: { ...params, promptLogprobs: 0 } };
-    const cold = await run(llm, await requestOf(llm, 1, scored));
+    const cold = await runImageRequest(llm, await requestOf(llm, 1, scored));
     assert.equal(cold.cachedTokens, 0);
-    const warm = await run(llm, await requestOf(llm, 1, scored));
+    const warm = await runImageRequest(llm, await requestOf(llm, 1, scored));
     assert.equal(warm.cachedTokens, 28);
     assert.deepEqual(warm.digests, cold.digests);
     assert.deepEqual(warm.promptLogprobs, cold.promptLogprobs);
@@ -121,7 +72,7 @@ test("blocks are found again by the images in them, from the first block with on
   await using llm = await load({});
   const request = await requestOf(llm, 1);
   const cachedWith = async (images: readonly PromptImage[] | undefined): Promise<number> =>
-    (await run(llm, { ...request, requestId: randomUUID(), images })).cachedTokens;
+    (await runImageRequest(llm, { ...request, requestId: randomUUID(), images })).cachedTokens;
   const [first, second] = request.images ?? [];
   assert.ok(first !== undefined && second !== undefined);
   assert.equal(await cachedWith([first, second]), 0);

@@ -3,71 +3,20 @@ import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 import { fixtureImage, readShapedFixtures } from "@octavo/artifacts/testing/model-fixtures";
-import type { GenerationRequest, PromptImage, TokenLogprob } from "../api.js";
-import { LLM } from "../llm/llm.js";
+import type { GenerationRequest, PromptImage } from "../api.js";
+import type { LLM } from "../llm/llm.js";
 import type { LoadOptions } from "../llm/load-options.js";
-import { resolveSamplingParams } from "../sampling/resolve-sampling-params.js";
+import { imageRequest, loadImageModel, runImageRequest } from "./testing/image-requests.js";
 import { imageAxesOf } from "../step/image-axes.js";
 
 const { prompts } = readShapedFixtures();
 
-interface Answer {
-  readonly tokens: readonly number[];
-  readonly digests: readonly string[];
-  readonly promptLogprobs: readonly (TokenLogprob | undefined)[];
-  readonly cachedTokens: number;
-}
-
-const load = (options: LoadOptions): Promise<LLM> =>
-  LLM.load(fixtureImage("qwen3-vl"), {
-    kvCacheMemoryBytes: 1 << 21,
-    maxModelLen: 128,
-    blockSize: 4,
-    numThreads: 2,
-    maxNumSeqs: 4,
-    ...options,
-  });
-
-async function requestOf(
+const load = (options: LoadOptions): Promise<LLM> => loadImageModel("qwen3-vl", options);
+const requestOf = (
   llm: LLM,
   index: number,
   more: Partial<GenerationRequest> = {},
-): Promise<GenerationRequest> {
-  const { prompt, images } = prompts[index]!;
-  const promptTokens = Int32Array.from(prompt);
-  const bytes = images.map((name) => readFileSync(fixtureImage(name)));
-  const context = {
-    defaults: {},
-    vocabSize: llm.config.vocabSize,
-    maxModelLen: 128,
-    numPromptTokens: prompt.length,
-  };
-  return {
-    kind: "generate",
-    requestId: randomUUID(),
-    promptTokens,
-    images: await llm.images?.place(promptTokens, bytes),
-    params: resolveSamplingParams({ temperature: 0, maxTokens: 8, ignoreEos: true, logprobs: 0 }, context),
-    wantLogitsDigests: true,
-    ...more,
-  };
-}
-
-async function run(llm: LLM, request: GenerationRequest): Promise<Answer> {
-  const tokens: number[] = [];
-  let digests: readonly string[] = [];
-  let promptLogprobs: Answer["promptLogprobs"] = [];
-  let cachedTokens = 0;
-  for await (const event of llm.engine.generate(request)) {
-    if (event.kind === "delta") for (const delta of event.deltas) tokens.push(...delta.tokens);
-    if (event.kind === "prompt") ({ promptLogprobs } = event);
-    if (event.kind !== "done") continue;
-    digests = event.logitsDigests?.[0] ?? [];
-    ({ cachedTokens } = event.usage);
-  }
-  assert.equal(digests.length, 8);
-  return { tokens, digests, promptLogprobs, cachedTokens };
-}
+): Promise<GenerationRequest> => imageRequest(llm, prompts[index]!, more);
 
 describe("prompts with images of Qwen3-VL give the same bits", () => {
   const schedules: Readonly<Record<string, LoadOptions>> = {
@@ -87,11 +36,13 @@ describe("prompts with images of Qwen3-VL give the same bits", () => {
       await using plain = await load({});
       await using other = await load(options);
       const all = [0, 1, 2];
-      const alone = await Promise.all(all.map(async (index) => run(plain, await requestOf(plain, index))));
+      const alone = await Promise.all(
+        all.map(async (index) => runImageRequest(plain, await requestOf(plain, index))),
+      );
       for (const [index, { tokens }] of alone.entries())
         assert.deepEqual(tokens, prompts[index]?.greedy.slice(0, 8));
       const requests = await Promise.all([...all, ...all].map((index) => requestOf(other, index)));
-      const answers = await Promise.all(requests.map((request) => run(other, request)));
+      const answers = await Promise.all(requests.map((request) => runImageRequest(other, request)));
       for (const [at, { tokens, digests }] of answers.entries()) {
         assert.deepEqual(tokens, alone[at % 3]?.tokens);
         assert.deepEqual(digests, alone[at % 3]?.digests);
@@ -105,9 +56,9 @@ describe("prompts with images of Qwen3-VL give the same bits", () => {
     assert.ok(second !== undefined);
     const from = second.start + 6;
     const scored = { promptLogprobsFrom: from, params: { ...request.params, promptLogprobs: 0 } };
-    const cold = await run(llm, await requestOf(llm, 2, scored));
+    const cold = await runImageRequest(llm, await requestOf(llm, 2, scored));
     assert.equal(cold.cachedTokens, 0);
-    const warm = await run(llm, await requestOf(llm, 2, scored));
+    const warm = await runImageRequest(llm, await requestOf(llm, 2, scored));
     assert.ok(warm.cachedTokens > second.start && warm.cachedTokens < second.start + second.numTokens);
     assert.deepEqual(warm.digests, cold.digests);
     assert.deepEqual(warm.promptLogprobs, cold.promptLogprobs);
@@ -117,7 +68,9 @@ describe("prompts with images of Qwen3-VL give the same bits", () => {
 test("a model that sees answers texts with the bits of one that does not", async () => {
   await using seeing = await load({});
   await using blind = await load({ limitMmPerPrompt: 0 });
-  const answers = await Promise.all([seeing, blind].map(async (llm) => run(llm, await requestOf(llm, 0))));
+  const answers = await Promise.all(
+    [seeing, blind].map(async (llm) => runImageRequest(llm, await requestOf(llm, 0))),
+  );
   assert.deepEqual(answers[0], answers[1]);
 });
 
@@ -125,7 +78,7 @@ test("blocks are found again by the images in them", async () => {
   await using llm = await load({});
   const request = await requestOf(llm, 2);
   const cachedWith = async (images: readonly PromptImage[] | undefined): Promise<number> =>
-    (await run(llm, { ...request, requestId: randomUUID(), images })).cachedTokens;
+    (await runImageRequest(llm, { ...request, requestId: randomUUID(), images })).cachedTokens;
   const [first, second] = request.images ?? [];
   assert.ok(first !== undefined && second !== undefined);
   assert.equal(await cachedWith([first, second]), 0);
