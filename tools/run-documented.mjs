@@ -7,6 +7,7 @@
 import { spawn } from "node:child_process";
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -33,6 +34,8 @@ const chosen = pages(guides).filter(
 /** Pages at a time. */
 const lanes = 2;
 const longestMs = 180_000;
+/** Where a server keeps spans by itself, below the home folder. */
+const storeFolder = ".local/share/octavo/traces";
 
 /** Hosts that pages name, all of which are this machine here. */
 const host = String.raw`(?:127\.0\.0\.1|localhost|10\.0\.0\.2|gpu-box|replica|staging|queue\.internal|judge\.internal)`;
@@ -51,12 +54,10 @@ await shell(
 
 const neighbours = createNeighbours();
 const counts = { ran: 0, left: 0, failed: 0 };
-const shared = await start(
-  `octavo serve octavo-mini --enable-fault-injection --trace-store auto --trace-content full --served-model-name ${sharedNames.join(" ")}`,
-  { folder: scratch, env: readersEnv },
-);
+const sharedCommand = `octavo serve octavo-mini --enable-fault-injection --trace-store auto --trace-content full --served-model-name ${sharedNames.join(" ")}`;
+const shared = await start(sharedCommand, { folder: scratch, env: readersEnv });
 try {
-  await converse(shared.server);
+  await recorded(sharedCommand, { folder: scratch, env: readersEnv }, await converse(shared.server));
   await recordSpans();
   const queue = chosen.values();
   await Promise.all(
@@ -82,8 +83,8 @@ async function runPage(page) {
   const home = /^```[^\n]*\n(?:(?!^```).*\n)*.*trace-store/m.test(text)
     ? join(folder, "home")
     : readersEnv.HOME;
-  mkdirSync(join(home, ".local/share/octavo/traces"), { recursive: true });
-  symlinkSync(join(home, ".local/share/octavo/traces"), join(folder, "traces"));
+  mkdirSync(join(home, storeFolder), { recursive: true });
+  symlinkSync(join(home, storeFolder), join(folder, "traces"));
   const state = {
     env: { ...readersEnv, HOME: home },
     asked: shared,
@@ -109,7 +110,7 @@ async function runPage(page) {
         await state.server?.stop();
         state.asked = await start(await translate(statement, state), state);
         state.server = state.asked.server;
-        await converse(state.server);
+        await recorded(line, state, await converse(state.server));
       } else {
         await translateFiles(state);
         const code = await translate(statement, state);
@@ -170,9 +171,10 @@ async function start(statement, { folder, env }) {
 
 /**
  * What clients ask, so that logs and stores of a page's server hold something; every other question is long. Keys and certificates are
- * the page's matter.
+ * the page's matter. Returns how many questions were answered.
  */
 async function converse({ url }) {
+  let answered = 0;
   for (let index = 0; index < 4; index += 1) {
     const content = `Hello! ${"How many ships came to town? ".repeat(index % 2 === 0 ? 0 : 200)}`;
     await fetch(`${url}/v1/chat/completions`, {
@@ -184,10 +186,41 @@ async function converse({ url }) {
       },
       body: JSON.stringify({ messages: [{ role: "user", content }], max_tokens: 4 }),
     }).then(
-      (response) => response.text(),
+      async (response) => {
+        await response.text();
+        if (response.ok) answered += 1;
+      },
       () => undefined,
     );
   }
+  return answered;
+}
+
+/** Waits until a server has written what it records of the questions it answered: it writes once a second. */
+async function recorded(command, { folder, env }, answered) {
+  const config = /--config (\S+)/.exec(command)?.[1];
+  const set = config === undefined ? command : `${command}\n${readFileSync(join(folder, config), "utf8")}`;
+  const log = /metering-log:? (\S+)/.exec(set)?.[1];
+  const stored = /trace-store:? auto/.test(set);
+  const files = [
+    ...(log === undefined ? [] : [join(folder, log)]),
+    ...(stored ? [join(env.HOME, storeFolder)] : []),
+    ...(stored && /trace-content:? /.test(set) ? [join(env.HOME, storeFolder, "content")] : []),
+  ];
+  for (const path of files) {
+    const isThere = () => countLines(path) >= answered;
+    for (let wait = 0; wait < 600 && !isThere(); wait += 1) await sleep(50);
+    if (!isThere()) throw new Error(`${path} does not hold what was answered (${answered})`);
+  }
+}
+
+/** Lines of a file of JSON lines, or of those in a folder. */
+function countLines(path) {
+  if (!existsSync(path)) return 0;
+  const files = path.endsWith(".jsonl") ? [path] : readdirSync(path).map((name) => join(path, name));
+  return files
+    .filter((name) => name.endsWith(".jsonl"))
+    .reduce((sum, name) => sum + readFileSync(name, "utf8").split("\n").length - 1, 0);
 }
 
 /** Spans of the shared server under the names that pages have for yesterday's and today's. */
@@ -195,7 +228,7 @@ async function recordSpans() {
   for (const name of ["yesterday.jsonl", "today.jsonl", "spans.jsonl"])
     await shell(`octavo traces list --json > ${name}`, { folder: template, env: readersEnv });
   for (const name of ["yesterday", "today"])
-    copyFolder(join(readersEnv.HOME, ".local/share/octavo/traces/content"), join(template, name));
+    copyFolder(join(readersEnv.HOME, storeFolder, "content"), join(template, name));
 }
 
 /** Waits for what a server says of something that was done to it. */
