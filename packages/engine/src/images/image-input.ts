@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { unlessAborted } from "@octavo/protocol/abort";
 import { OctavoError } from "@octavo/protocol/errors";
 import { Turns } from "@octavo/text/template/turns";
 import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
@@ -104,7 +105,7 @@ export class ImageInput {
         throw invalid(`The prompt has ${length} tokens of an image in a row; an image has ${numTokens}.`);
     }
     const reading = Promise.all(images.map((bytes, index) => this.#read(bytes, index, caller)));
-    const read = await unlessAborted(reading, caller.signal);
+    const read = await unlessAborted(reading, caller.signal, (reason) => OctavoError.from(reason));
     return read.map((image, index) => ({ ...image, start: runs[index]?.start ?? 0 }));
   }
 
@@ -179,17 +180,6 @@ async function named<T>(index: number, work: () => Promise<T>): Promise<T> {
     const { code, message } = OctavoError.from(thrown);
     throw new OctavoError(code, `Image ${index}: ${message}`, { cause: thrown });
   }
-}
-
-/** Who asked may leave; what was begun goes on, for those who ask next. */
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return work;
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(OctavoError.from(signal.reason));
-    if (signal.aborted) onAbort();
-    else signal.addEventListener("abort", onAbort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
-  });
 }
 
 function invalid(message: string): OctavoError {

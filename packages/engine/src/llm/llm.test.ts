@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -80,6 +81,27 @@ describe("LLM on a tiny checkpoint", () => {
     const alone = await llm.generate(prompts[17] ?? "", greedy);
     assert.equal(together.length, 40);
     assert.equal(together[17]?.text, alone.text);
+  });
+
+  test("one signal serves any number of prompts and constraints without a warning", async () => {
+    const warnings: Error[] = [];
+    const note = (warning: Error): void => void warnings.push(warning);
+    process.on("warning", note);
+    try {
+      const { signal } = new AbortController();
+      const options = { ...greedy, maxTokens: 2, signal };
+      const prompts = Array.from({ length: 24 }, (_, index) => `the ${index} dogs`);
+      await Promise.all([
+        llm.generate(prompts, options),
+        ...prompts.map((prompt, index) =>
+          llm.generate(prompt, { ...options, constraint: { kind: "choice", choices: [`a${index}`] } }),
+        ),
+      ]);
+      assert.equal(getEventListeners(signal, "abort").length, 0);
+      assert.deepEqual(warnings, []);
+    } finally {
+      process.off("warning", note);
+    }
   });
 
   test("sampling follows generation_config, the seed and n", async () => {

@@ -1,4 +1,4 @@
-import { setMaxListeners } from "node:events";
+import { whenAborted } from "@octavo/protocol/abort";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { RefusedRequest } from "../api.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
@@ -65,16 +65,7 @@ export class RequestRegistry {
     this.#queue.enter(request);
     for (const sequence of request.sequences) this.#scheduler.add(sequence);
     this.#deadlines.watch(request);
-    if (signal === undefined) return;
-    if (signal.aborted) {
-      this.abort(request);
-      return;
-    }
-    const onAbort = (): void => this.abort(request);
-    // One signal may belong to a thousand prompts.
-    setMaxListeners(0, signal);
-    signal.addEventListener("abort", onAbort, { once: true });
-    request.onOver = () => signal.removeEventListener("abort", onAbort);
+    request.onOver = whenAborted(signal, () => this.abort(request));
   }
 
   /** Takes a sequence out of the scheduler and, with the last one, its request out of the engine. */

@@ -1,4 +1,4 @@
-import { setMaxListeners } from "node:events";
+import { whenAborted } from "@octavo/protocol/abort";
 
 /**
  * Ends a request when its caller gives up or its time is over. `AbortSignal.any` over a signal that lives as long as a run
@@ -6,19 +6,13 @@ import { setMaxListeners } from "node:events";
  */
 export class RequestClock implements Disposable {
   readonly #controller = new AbortController();
-  readonly #parent: AbortSignal;
-  readonly #onAbort: () => void;
+  readonly #forgetParent: () => void;
   #timer: NodeJS.Timeout;
   #isOver = false;
 
   constructor(parent: AbortSignal, timeoutMs: number) {
-    this.#parent = parent;
-    this.#onAbort = (): void => this.#controller.abort(parent.reason);
     this.#timer = setTimeout(this.#expire, timeoutMs);
-    // a run has one signal for all its requests, of which hundreds may be under way
-    setMaxListeners(0, parent);
-    if (parent.aborted) this.#onAbort();
-    else parent.addEventListener("abort", this.#onAbort, { once: true });
+    this.#forgetParent = whenAborted(parent, () => this.#controller.abort(parent.reason));
   }
 
   get signal(): AbortSignal {
@@ -37,7 +31,7 @@ export class RequestClock implements Disposable {
 
   [Symbol.dispose](): void {
     clearTimeout(this.#timer);
-    this.#parent.removeEventListener("abort", this.#onAbort);
+    this.#forgetParent();
   }
 
   readonly #expire = (): void => {

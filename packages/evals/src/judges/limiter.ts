@@ -1,4 +1,4 @@
-import { setMaxListeners } from "node:events";
+import { whenAborted } from "@octavo/protocol/abort";
 
 /** Lets so many run at a time; the others wait their turn, in the order they came. */
 export class Limiter {
@@ -29,17 +29,14 @@ export class Limiter {
     }
     await new Promise<void>((resolve, reject) => {
       const enter = (): void => {
-        signal.removeEventListener("abort", leave);
+        forget();
         resolve();
       };
-      const leave = (): void => {
+      this.#waiting.push(enter);
+      const forget = whenAborted(signal, () => {
         this.#waiting.splice(this.#waiting.indexOf(enter), 1);
         reject(signal.reason as Error);
-      };
-      this.#waiting.push(enter);
-      // all that wait have one signal, the run's
-      setMaxListeners(0, signal);
-      signal.addEventListener("abort", leave, { once: true });
+      });
     });
   }
 }

@@ -1,3 +1,4 @@
+import { whenAborted } from "@octavo/protocol/abort";
 import { setImmediate } from "node:timers/promises";
 
 /** Work may hold the event loop for this long before timers and sockets get their turn. */
@@ -74,7 +75,7 @@ export async function* concurrently<Item, Result>(
     own.abort(signal.reason);
     wake();
   };
-  signal.addEventListener("abort", onAbort, { once: true });
+  const forget = whenAborted(signal, onAbort);
   let breathedAt = performance.now();
   try {
     for (;;) {
@@ -98,7 +99,7 @@ export async function* concurrently<Item, Result>(
       wake = (): void => undefined;
     }
   } finally {
-    signal.removeEventListener("abort", onAbort);
+    forget();
     own.abort(new DOMException("the run has ended", "AbortError"));
     if (!state.hasEnded) {
       const close = async (): Promise<void> => void (await iterator.return?.());

@@ -1,4 +1,5 @@
 import { performance } from "node:perf_hooks";
+import { whenAborted } from "@octavo/protocol/abort";
 import { OctavoError } from "@octavo/protocol";
 import type { SideCall, WholeAnswer } from "../exchange/stage.js";
 import { withFields } from "../exchange/request-body.js";
@@ -42,8 +43,7 @@ export async function makeSideCall(
     expectedTokens: 0,
     addedHeaders: [],
   });
-  const cancel = (): void => attempt.cancel();
-  signal?.addEventListener("abort", cancel, { once: true });
+  const forget = whenAborted(signal, () => attempt.cancel());
   try {
     const start = await attempt.ready;
     if (start.kind !== "whole") throw new OctavoError("internal_error", "a call without stream was streamed");
@@ -59,6 +59,6 @@ export async function makeSideCall(
       durationMs: record.endedMs ?? performance.now() - startedMs,
     };
   } finally {
-    signal?.removeEventListener("abort", cancel);
+    forget();
   }
 }

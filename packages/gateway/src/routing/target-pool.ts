@@ -1,3 +1,4 @@
+import { whenAborted } from "@octavo/protocol/abort";
 import { OctavoError } from "@octavo/protocol";
 import type { GatewayTargetConfig } from "../config/schema.js";
 import { LiveTarget } from "../targets/live-target.js";
@@ -139,11 +140,7 @@ export class TargetPool {
     await new Promise<void>((resolve, reject) => {
       const leave = (): void => {
         this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
-        aborted.removeEventListener("abort", onAbort);
-      };
-      const onAbort = (): void => {
-        leave();
-        reject(OctavoError.from(aborted.reason));
+        forget();
       };
       const waiter: Waiter = {
         arrivedMs,
@@ -154,7 +151,10 @@ export class TargetPool {
           resolve();
         },
       };
-      aborted.addEventListener("abort", onAbort, { once: true });
+      const forget = whenAborted(aborted, () => {
+        leave();
+        reject(OctavoError.from(aborted.reason));
+      });
       // a call that was moved here waits where it would have, had it waited from the beginning
       const at = this.#waiters.findIndex((other) => other.arrivedMs > arrivedMs);
       this.#waiters.splice(at === -1 ? this.#waiters.length : at, 0, waiter);

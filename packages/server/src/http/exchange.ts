@@ -1,4 +1,3 @@
-import { setMaxListeners } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { performance } from "node:perf_hooks";
 import { type BodyMemory, type BodyShare, OctavoError, type ErrorCode } from "@octavo/protocol";
@@ -55,8 +54,6 @@ export class HttpExchange implements RequestContext {
     this.log = log.child({ requestId: this.requestId, ...(traceId === undefined ? {} : { traceId }) });
     this.#limits = limits;
     this.#bodyShare = bodyMemory.share();
-    // one listener per prompt of the request
-    setMaxListeners(0, this.#abort.signal);
     const { requestTimeoutMs } = limits;
     if (requestTimeoutMs > 0) {
       const expire = (): void =>

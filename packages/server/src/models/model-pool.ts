@@ -1,3 +1,4 @@
+import { whenAborted } from "@octavo/protocol/abort";
 import { OctavoError } from "@octavo/protocol";
 import type { Logger } from "pino";
 import type { Service } from "../service.js";
@@ -82,13 +83,12 @@ export class ModelPool implements Disposable {
       await new Promise<void>((admit, fail) => {
         const waiter: Waiter = { service, admit, fail };
         const timer = setTimeout(() => this.#leave(waiter, tooLate(service, timeoutMs)), timeoutMs);
-        const onAbort = (): void => this.#leave(waiter, OctavoError.from(signal.reason));
-        signal.addEventListener("abort", onAbort, { once: true });
+        this.#waiters.add(waiter);
+        const forget = whenAborted(signal, () => this.#leave(waiter, OctavoError.from(signal.reason)));
         end = () => {
           clearTimeout(timer);
-          signal.removeEventListener("abort", onAbort);
+          forget();
         };
-        this.#waiters.add(waiter);
         void this.#pump();
       });
     } finally {

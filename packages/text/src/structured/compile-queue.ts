@@ -1,3 +1,4 @@
+import { whenAborted } from "@octavo/protocol/abort";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { GrammarVocabulary } from "./automaton/vocabulary.js";
 import { CompileThread, closed, type WorkerStart } from "./compile-thread.js";
@@ -57,31 +58,31 @@ export class CompileQueue {
         reject(closed());
         return;
       }
+      if (signal.aborted) {
+        reject(compilingCancelled());
+        return;
+      }
       const leave = (): void => {
         if (this.#waiting.delete(pending)) pending.reject(compilingCancelled());
         else pending.thread?.cancel();
       };
-      // the signal lives as long as its grammar is cached, and what waited for it need not
-      const settled = (): void => signal.removeEventListener("abort", leave);
       const pending: Pending = {
         spec,
         tenant,
         resolve: (rules) => {
-          settled();
+          forget();
           resolve(rules);
         },
         reject: (error) => {
-          settled();
+          forget();
           reject(error);
         },
         thread: undefined,
       };
       this.#waiting.add(pending);
-      if (signal.aborted) leave();
-      else {
-        signal.addEventListener("abort", leave, { once: true });
-        this.#next();
-      }
+      // the signal lives as long as its grammar is cached, and what waited for it need not
+      const forget = whenAborted(signal, leave);
+      this.#next();
     });
   }
 

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { unlessAborted } from "@octavo/protocol/abort";
 import { OctavoError } from "@octavo/protocol/errors";
 import type { TermGrammar } from "./automaton/matcher.js";
 import type { TokenSource, GrammarVocabulary } from "./automaton/vocabulary.js";
@@ -80,7 +81,7 @@ export class GrammarCompiler {
     entry.numWaiting += 1;
     let grammar: Grammar;
     try {
-      grammar = await orAbort(entry.grammar, signal);
+      grammar = await unlessAborted(entry.grammar, signal, compilingCancelled);
     } finally {
       entry.numWaiting -= 1;
       if (entry.numWaiting === 0 && entry.compiled === undefined) this.#abandon(entry);
@@ -207,15 +208,4 @@ function contentOf(spec: GrammarSpec): string {
 
 function tooDeep(cause: unknown): OctavoError {
   return new OctavoError("invalid_request", "The constraint is nested too deeply.", { cause });
-}
-
-async function orAbort<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return promise;
-  if (signal.aborted) throw compilingCancelled();
-  return new Promise<T>((resolve, reject) => {
-    const onAbort = (): void => reject(compilingCancelled());
-    signal.addEventListener("abort", onAbort, { once: true });
-    const settle = (): void => signal.removeEventListener("abort", onAbort);
-    promise.then(resolve, reject).finally(settle);
-  });
 }

@@ -1,4 +1,5 @@
 import { Worker } from "node:worker_threads";
+import { whenAborted } from "@octavo/protocol/abort";
 import { OctavoError, type ErrorCode } from "@octavo/protocol/errors";
 import type { TemplateInput } from "./chat-template.js";
 import type { TemplateTokens } from "./compile-chat-template.js";
@@ -80,15 +81,14 @@ function renderNow(source: string, input: TemplateInput, limits: RenderLimits): 
     }
     const finish = (settle: () => void): void => {
       clearTimeout(timer);
-      signal?.removeEventListener("abort", onAbort);
+      forget();
       worker.removeAllListeners();
       worker.on("error", () => {});
       void worker.terminate();
       settle();
     };
-    const onAbort = (): void => finish(() => reject(cancelled()));
     const timer = setTimeout(() => finish(() => reject(noAnswer(timeoutMs))), timeoutMs);
-    signal?.addEventListener("abort", onAbort, { once: true });
+    const forget = whenAborted(signal, () => finish(() => reject(cancelled())));
     worker.on("message", (reply: RenderReply) => {
       finish(() =>
         "text" in reply

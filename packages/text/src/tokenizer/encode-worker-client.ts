@@ -1,4 +1,5 @@
 import { Worker } from "node:worker_threads";
+import { whenAborted } from "@octavo/protocol/abort";
 import { OctavoError, type ErrorCode } from "@octavo/protocol/errors";
 import type { TokenizerSpecification } from "./specification.js";
 import type { EncodeOptions } from "./tokenizer.js";
@@ -53,14 +54,13 @@ export class EncodeWorker {
     const { signal, addSpecialTokens = true, maxTokens = Infinity, tenant = "" } = options;
     if (signal?.aborted === true) return Promise.reject(cancelled());
     return new Promise((resolve, reject) => {
-      const forget = (): void => signal?.removeEventListener("abort", onAbort);
       const pending: Pending = {
         task: { taskId: this.#nextTaskId++, text, addSpecialTokens, maxTokens },
         tenant,
         resolve: (ids) => (forget(), resolve(ids)),
         reject: (error) => (forget(), reject(error)),
       };
-      const onAbort = (): void => {
+      const forget = whenAborted(signal, () => {
         this.#waiting.delete(pending);
         pending.reject(cancelled());
         if (this.#current !== pending || text.length <= abandonedLength) return;
@@ -68,8 +68,7 @@ export class EncodeWorker {
         this.#forgetWorker();
         void worker?.terminate();
         this.#next();
-      };
-      signal?.addEventListener("abort", onAbort, { once: true });
+      });
       this.#waiting.add(pending);
       this.#next();
     });

@@ -1,4 +1,4 @@
-import { setMaxListeners } from "node:events";
+import { whenAborted } from "@octavo/protocol/abort";
 import { OctavoError } from "@octavo/protocol";
 import type { Queue, QueueEvents } from "bullmq";
 import type { Redis } from "ioredis";
@@ -75,22 +75,19 @@ export class JobBoard {
   /** The score of a task. Rejects with the signal's reason; the job is then removed if it has not started. */
   async perform(jobId: string, task: ScoringTask, signal: AbortSignal): Promise<Score> {
     signal.throwIfAborted();
-    // every pair in flight listens to the run's signal
-    setMaxListeners(0, signal);
     let own: Waiter | undefined;
     const result = new Promise<Score>((resolve, reject) => {
       own = { resolve, reject };
       this.#wait(jobId, task, own);
     });
-    const onAbort = (): void => {
+    const forget = whenAborted(signal, () => {
       if (own !== undefined) this.#leave(jobId, own);
       own?.reject(signal.reason);
-    };
-    signal.addEventListener("abort", onAbort, { once: true });
+    });
     try {
       return await result;
     } finally {
-      signal.removeEventListener("abort", onAbort);
+      forget();
     }
   }
 

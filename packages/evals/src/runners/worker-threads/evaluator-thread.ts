@@ -1,4 +1,5 @@
 import { Worker } from "node:worker_threads";
+import { whenAborted } from "@octavo/protocol/abort";
 import { OctavoError } from "@octavo/protocol";
 import type { ScoredCase } from "../runner.js";
 import type { ThreadData, ThreadReply, ThreadTask } from "./messages.js";
@@ -45,7 +46,7 @@ export class EvaluatorThread {
       timer = expireAfter(this.#timeoutMs);
     };
     worker.on("message", onReply).on("error", died).on("messageerror", died).on("exit", onExit);
-    signal.addEventListener("abort", onAbort, { once: true });
+    const forget = whenAborted(signal, onAbort);
     try {
       worker.postMessage(task, []);
       const reply = await promise;
@@ -56,7 +57,7 @@ export class EvaluatorThread {
       throw error;
     } finally {
       clearTimeout(timer);
-      signal.removeEventListener("abort", onAbort);
+      forget();
       worker.off("message", onReply).off("error", died).off("messageerror", died).off("exit", onExit);
     }
   }
