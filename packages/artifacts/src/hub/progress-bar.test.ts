@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 import type { DownloadProgress } from "./download-progress.js";
 import { createProgressBar, formatDecimalBytes } from "./progress-bar.js";
 
@@ -27,6 +27,13 @@ function draw(stream: { isTTY?: boolean; columns?: number }, steps: readonly Dow
 const steps = Array.from({ length: 101 }, (_, percent) => at(percent * 10));
 
 describe("progress bar", () => {
+  const environment = process.env["TERM"];
+  before(() => void (process.env["TERM"] = "xterm"));
+  after(() => {
+    if (environment === undefined) delete process.env["TERM"];
+    else process.env["TERM"] = environment;
+  });
+
   it("redraws one line on a terminal and ends it", () => {
     const text = draw({ isTTY: true, columns: 100 }, steps);
     assert.equal(text.split("\n").length, 2);
@@ -49,6 +56,13 @@ describe("progress bar", () => {
     assert.match(lines.at(-1) ?? "", /^acme\/tiny: 100 %, 1\.00 kB of 1\.00 kB, 2 of 2 files/);
     // oxlint-disable-next-line no-control-regex -- what a log file must not hold
     assert.ok(lines.every((line) => !/[\r\u001B]/.test(line)));
+  });
+
+  it("writes plain lines on a terminal that calls itself dumb", () => {
+    process.env["TERM"] = "dumb";
+    const onDumb = draw({ isTTY: true, columns: 100 }, steps);
+    process.env["TERM"] = "xterm";
+    assert.equal(onDumb, draw({}, steps));
   });
 
   it("says nothing when everything was there already", () => {

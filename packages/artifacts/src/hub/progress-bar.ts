@@ -7,6 +7,11 @@ export interface ProgressStream {
   readonly columns?: number;
 }
 
+/** Whether escape sequences do something there; Emacs' shell and many logs of builds are terminals that call themselves dumb. */
+export function isCapable(stream: { readonly isTTY?: boolean | undefined }): boolean {
+  return stream.isTTY === true && process.env["TERM"] !== "dumb";
+}
+
 const plainStepPercent = 10;
 
 /**
@@ -26,7 +31,7 @@ export function createProgressBar(
       (progress.presentBytes > 0 || progress.done || progress.receivedBytes >= progress.totalBytes)
     )
       return;
-    if (stream.isTTY === true) {
+    if (isCapable(stream)) {
       drawn = true;
       stream.write(`\r${terminalLine(progress, stream.columns ?? 80)}\u001B[K${progress.done ? "\n" : ""}`);
       return;

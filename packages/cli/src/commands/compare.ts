@@ -5,7 +5,7 @@ import { defineCommand } from "../command.js";
 import { interruptible } from "../interruptible.js";
 import { checkOutputs, writeTextOf } from "../output/files.js";
 import { createLoadingLine } from "../output/loading-line.js";
-import { isCapable } from "../output/style.js";
+import { isCapable } from "@octavo/artifacts/hub/progress-bar";
 
 /** `octavo compare BASELINE VARIANT`: what an artifact changes, token by token. Exit code 2 says drift. */
 export default defineCommand({

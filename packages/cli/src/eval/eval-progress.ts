@@ -1,7 +1,7 @@
 import type { ProgressStream } from "@octavo/engine";
 import type { CheckName, EvaluationProgress, Verdict } from "@octavo/evals";
 import { progressBar, timeLeft } from "../output/progress-text.js";
-import { isCapable } from "../output/style.js";
+import { isCapable } from "@octavo/artifacts/hub/progress-bar";
 
 const barWidth = 28;
 const redrawMs = 100;

@@ -1,6 +1,6 @@
 import { createProgressBar, type LoadProgress, type ProgressStream } from "@octavo/engine";
 import { createTerminalLine, type TerminalLine } from "./progress-line.js";
-import { isCapable } from "./style.js";
+import { isCapable } from "@octavo/artifacts/hub/progress-bar";
 
 /** Shows a download with the engine's bar, and packing as one line that is redrawn on a terminal, plain elsewhere. */
 export function createLoadingLine(

@@ -1,6 +1,6 @@
 import type { ProgressStream } from "@octavo/engine";
 import { progressBar } from "./progress-text.js";
-import { isCapable } from "./style.js";
+import { isCapable } from "@octavo/artifacts/hub/progress-bar";
 
 const barWidth = 24;
 const redrawMs = 80;

@@ -1,6 +1,7 @@
+import { isCapable } from "@octavo/artifacts/hub/progress-bar";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isCapable, styleFor } from "./style.js";
+import { styleFor } from "./style.js";
 
 test("colours on a terminal, none elsewhere, on a dumb one or with NO_COLOR", (t) => {
   const before = process.env["NO_COLOR"];

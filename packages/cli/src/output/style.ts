@@ -1,11 +1,7 @@
 import { styleText } from "node:util";
+import { isCapable } from "@octavo/artifacts/hub/progress-bar";
 
 type Style = Parameters<typeof styleText>[0];
-
-/** Whether escape sequences do something there; Emacs' shell and many logs of builds are terminals that call themselves dumb. */
-export function isCapable(stream: { readonly isTTY?: boolean | undefined }): boolean {
-  return stream.isTTY === true && process.env["TERM"] !== "dumb";
-}
 
 /** Colours for people: on a terminal that has them, unless NO_COLOR is set. */
 export function styleFor(stream: { readonly isTTY?: boolean }) {
