@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { createEngine } from "../create-engine.js";
 import type { Drafter, DraftRequest } from "../speculation/drafter.js";
-import { collect, generationRequest } from "../testing/fakes/engine-fixture.js";
+import type { SpeculationOptions } from "../speculation/speculation.js";
+import { type Collected, collect, generationRequest } from "../testing/fakes/engine-fixture.js";
 import {
   draftingNames,
   embeddedPair,
@@ -28,6 +29,19 @@ function noted(drafter: Drafter, drafts: Map<string, number[]>): Drafter {
     follow: (step, plan, result) => drafter.follow!(step, plan, result),
     release: (sequence) => drafter.release(sequence),
     [Symbol.dispose]: () => drafter[Symbol.dispose](),
+  };
+}
+
+/** Forgets all now and then, as where drafting has paused. */
+function forgetful(drafter: Drafter): Drafter {
+  let numSteps = 0;
+  return {
+    ...noted(drafter, new Map()),
+    follow: async (step, plan, result) => {
+      await drafter.follow!(step, plan, result);
+      numSteps += 1;
+      if (numSteps % 20 === 0) drafter.forget!();
+    },
   };
 }
 
@@ -101,15 +115,18 @@ describe("the head that was trained for octavo-mini", () => {
       ...given.tokenizer.encode(`<|im_start|>user\n${text}<|im_end|>\n<|im_start|>assistant\n`),
     ]);
     let [numDrafts, drafted, accepted] = [0, 0, 0];
-    const answers = async (isDrafting: boolean): Promise<(readonly number[] | undefined)[]> => {
+    const answers = async (
+      create?: SpeculationOptions["createDrafter"],
+    ): Promise<(readonly number[] | undefined)[]> => {
+      [numDrafts, drafted, accepted] = [0, 0, 0];
       const engine = createEngine({
         ...given,
         blockSize: 16,
         maxNumBatchedTokens: 128,
         maxNumSeqs: 4,
         numBlocks: 64,
-        ...(isDrafting && {
-          speculation: { createDrafter: createDrafter!, numSpeculativeTokens: 4, adaptive: false },
+        ...(create && {
+          speculation: { createDrafter: create, numSpeculativeTokens: 4, adaptive: false },
         }),
       });
       engine.observe({
@@ -119,22 +136,33 @@ describe("the head that was trained for octavo-mini", () => {
           accepted += right;
         },
       });
-      const results = await Promise.all(
-        prompts.map((prompt) =>
-          collect(
-            engine.generate(generationRequest(prompt, { maxTokens: 48, temperature: 0, ignoreEos: false })),
-          ),
-        ),
-      );
+      const ask = (prompt: readonly number[]): Promise<Collected> =>
+        collect(
+          engine.generate(generationRequest(prompt, { maxTokens: 48, temperature: 0, ignoreEos: false })),
+        );
+      const results = [
+        ...(await Promise.all(prompts.map(ask))),
+        // their prefixes are in the cache now
+        ...(await Promise.all(prompts.map(ask))),
+      ];
       await engine[Symbol.asyncDispose]();
       return results.map(({ sequences }) => sequences[0]?.tokens);
     };
-    const plain = await answers(false);
+    const plain = await answers();
     assert.equal(numDrafts, 0);
-    assert.deepEqual(await answers(true), plain);
-    await model.dispose();
-    assert.ok(drafted > 40, `${drafted} draft tokens`);
+    assert.deepEqual(await answers(createDrafter), plain);
+    assert.ok(drafted > 80, `${drafted} draft tokens`);
     assert.ok(accepted / drafted > 0.4, `${accepted} of ${drafted} accepted in ${numDrafts} drafts`);
+    const whole = drafted;
+    assert.deepEqual(
+      await answers((pool, cache) => forgetful(createDrafter!(pool, cache))),
+      plain,
+      "a head that forgets all it has read",
+    );
+    await model.dispose();
+    // it begins again with the next block, and knows at most the text of 20 steps
+    assert.ok(drafted > whole / 3, `${drafted} draft tokens, ${whole} of one that forgets nothing`);
+    assert.ok(accepted / drafted > 0.15, `${accepted} of ${drafted} accepted in ${numDrafts} drafts`);
   });
 });
 

@@ -31,6 +31,8 @@ export interface Drafter extends Disposable {
   draft(requests: readonly DraftRequest[]): void | Promise<number | undefined>;
   /** Reads what a step computed, once its results are applied and before the next one is planned. Absent where text is all it reads. */
   follow?(step: PlannedStep, plan: StepPlan, result: StepResult): Promise<void>;
+  /** Drops what is kept of all sequences: steps follow that it does not read. */
+  forget?(): void;
   /** Drops what is kept of a sequence that is over. */
   release(sequence: Sequence): void;
   /** Between drafts: drops what is kept of all sequences, and frees its cache until `refill`. Absent where there is none. */

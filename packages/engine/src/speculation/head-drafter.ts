@@ -4,6 +4,7 @@ import type { PlannedStep } from "../scheduler/step-budget.js";
 import type { Sequence } from "../scheduler/sequence.js";
 import { StepPlanBuilder } from "../step/step-plan-builder.js";
 import type { Drafter, DraftRequest } from "./drafter.js";
+import { ReadEntries } from "./read-entries.js";
 import { ReadSequence } from "./read-sequence.js";
 
 /** A drafting head, compiled. The caller owns it and the backend; both outlive the drafter. */
@@ -45,6 +46,7 @@ export class HeadDrafter implements Drafter {
   /** Programs that have run: a first time takes many times as long. */
   readonly #warm = new Set<Program>();
   readonly #read = new Map<Sequence, ReadSequence>();
+  readonly #entries: ReadEntries;
   /** Sequences that ended since the last step, whose blocks nobody else has yet. */
   readonly #ended = new Map<Sequence, ReadSequence>();
 
@@ -52,6 +54,7 @@ export class HeadDrafter implements Drafter {
   constructor(head: LoadedHead, cache: KvCache) {
     this.#head = head;
     this.#cache = cache;
+    this.#entries = new ReadEntries(head.blockSize);
     this.#plans = new StepPlanBuilder(head.maxNumSeqs, head.maxNumBatchedTokens, head.blockSize, false);
   }
 
@@ -65,6 +68,7 @@ export class HeadDrafter implements Drafter {
     const readings: Reading[] = [];
     for (const [index, sequence] of sequences.entries()) {
       const read = this.#take(sequence, plan, index, sent);
+      if (read === undefined) continue;
       const isOver = sequence.status !== "running";
       if (!isOver) this.#read.set(sequence, read);
       // The last one waits: the next draft samples from it.
@@ -106,25 +110,45 @@ export class HeadDrafter implements Drafter {
     this.#read.delete(sequence);
   }
 
-  vacate(): void {
+  forget(): void {
     this.#read.clear();
     this.#ended.clear();
+    this.#entries.clear();
+  }
+
+  vacate(): void {
+    this.forget();
   }
 
   [Symbol.dispose](): void {}
 
-  /** Adds the hidden states of what the step computed of a sequence, as far as the tokens behind are known. */
-  #take(sequence: Sequence, plan: StepPlan, index: number, sent: Float32Array): ReadSequence {
+  /**
+   * Adds the hidden states of what the step computed of a sequence, as far as the tokens behind are known. Behind text that was not read it
+   * begins with the next block; undefined where the step does not get there.
+   */
+  #take(sequence: Sequence, plan: StepPlan, index: number, sent: Float32Array): ReadSequence | undefined {
     const width = sent.length / plan.numTokens;
-    const read = this.#read.get(sequence) ?? this.#ended.get(sequence) ?? new ReadSequence(width);
     const first = plan.queryStarts[index] ?? 0;
     const position = plan.positions[first] ?? 0;
     const end = Math.min(sequence.numComputed, sequence.numTokens - 1);
-    read.follow(
-      sequence,
-      plan.blockTables.slice(plan.blockTableStarts[index], plan.blockTableStarts[index + 1]),
-    );
-    if (end > position) read.add(position, this.#rowsOf(sent, plan.numTokens, first, end - position));
+    const blocks = plan.blockTables.slice(plan.blockTableStarts[index], plan.blockTableStarts[index + 1]);
+    this.#entries.truncate(blocks, position);
+    const known = this.#read.get(sequence) ?? this.#ended.get(sequence);
+    const { blockSize } = this.#head;
+    const isNext = known?.end === position;
+    const isWhole = this.#entries.reach(blocks, position);
+    const begin = isNext || isWhole ? position : Math.ceil(position / blockSize) * blockSize;
+    const read =
+      known !== undefined && (isNext || (isWhole && known.isWhole))
+        ? known
+        : new ReadSequence(width, blockSize, isWhole ? 0 : begin);
+    if (!isNext && !isWhole && end <= begin) {
+      this.#read.delete(sequence);
+      return undefined;
+    }
+    read.follow(sequence, blocks);
+    if (end > begin)
+      read.add(begin, this.#rowsOf(sent, plan.numTokens, first + begin - position, end - begin));
     return read;
   }
 
@@ -174,6 +198,8 @@ export class HeadDrafter implements Drafter {
     if (sent === undefined) throw new OctavoError("internal_error", "the head sent no hidden states");
     const width = sent.length / plan.numTokens;
     for (const [index, read] of reads.entries()) {
+      if (!read.isDrafting && read.isWhole)
+        this.#entries.extend(read.blocks, read.numComputed, read.numScheduled);
       const end = (plan.queryStarts[index + 1] ?? 0) * width;
       read.advance(sent.slice(end - width, end));
     }

@@ -7,7 +7,7 @@ import type { PlannedRequest, PlannedSequence } from "../step/step-plan-builder.
 
 /**
  * A sequence as a drafting head reads it: at each position the token behind it. `numComputed` is the position of the first hidden state that
- * waits to be read; those behind it wait too.
+ * waits to be read; those behind it wait too. Where the text before was not read, it begins at a later block, and positions count from there.
  */
 export class ReadSequence implements PlannedSequence, PlannedRequest<ReadSequence> {
   /** While drafting, the draft token at the position. */
@@ -16,6 +16,9 @@ export class ReadSequence implements PlannedSequence, PlannedRequest<ReadSequenc
   numComputed = 0;
   numScheduled = 0;
   readonly #width: number;
+  readonly #blockSize: number;
+  /** Position in the sequence where it begins, a multiple of the block size. */
+  readonly #begin: number;
   #tokens = new IntList(0);
   /** The model's, `[numPending, width]`. */
   #states: Float32Array = new Float32Array(0);
@@ -25,8 +28,20 @@ export class ReadSequence implements PlannedSequence, PlannedRequest<ReadSequenc
   /** Where drafting began, and what was pending behind: the model's own hidden states replace the head's. */
   #draftedFrom: number | undefined;
 
-  constructor(width: number) {
+  constructor(width: number, blockSize: number, begin = 0) {
     this.#width = width;
+    this.#blockSize = blockSize;
+    this.#begin = begin;
+  }
+
+  /** Others with the same text may go on from what it has read. */
+  get isWhole(): boolean {
+    return this.#begin === 0;
+  }
+
+  /** Position in the sequence behind the last hidden state. */
+  get end(): number {
+    return this.#begin + this.numComputed + this.numPending;
   }
 
   get numPending(): number {
@@ -39,7 +54,7 @@ export class ReadSequence implements PlannedSequence, PlannedRequest<ReadSequenc
   }
 
   get tokens(): { readonly values: Int32Array } {
-    return { values: this.#tokens.values.subarray(1) };
+    return { values: this.#tokens.values.subarray(this.#begin + 1) };
   }
 
   /** Of the tokens that are scheduled now. */
@@ -49,20 +64,22 @@ export class ReadSequence implements PlannedSequence, PlannedRequest<ReadSequenc
 
   /** Whether everything but the sequence's last token has a hidden state, so that the token behind it can be drafted. */
   isReadyFor({ numComputed, numTokens }: Sequence): boolean {
-    const isComplete = this.numPending > 0 && this.numComputed + this.numPending === numComputed;
+    const isComplete = this.numPending > 0 && this.end === numComputed;
     return isComplete && numTokens === numComputed + 1;
   }
 
   /** @param blocks those of a step, in place of the sequence's, which may be given back */
   follow({ tokens, blocks: own, status }: Sequence, blocks?: Int32Array): void {
     this.#tokens = tokens;
-    this.blocks = blocks === undefined || status === "running" ? own : IntList.from(blocks);
+    const isOwn = blocks === undefined || status === "running";
+    if (isOwn && this.isWhole) this.blocks = own;
+    else this.blocks = IntList.from((isOwn ? own.slice() : blocks).subarray(this.#begin / this.#blockSize));
   }
 
-  /** Hidden states from `position` on; those of a sequence that was computed anew replace what is pending. */
+  /** Hidden states from the sequence's `position` on; those of a sequence that was computed anew replace what is pending. */
   add(position: number, states: Float32Array): void {
-    const before = this.numComputed + this.numPending === position ? this.#states : new Float32Array(0);
-    if (before.length === 0) this.numComputed = position;
+    const before = this.end === position ? this.#states : new Float32Array(0);
+    if (before.length === 0) this.numComputed = position - this.#begin;
     const joined = new Float32Array(before.length + states.length);
     joined.set(before);
     joined.set(states, before.length);

@@ -162,6 +162,69 @@ describe("adaptive speculation", () => {
       }
     });
 
+  for (const isRight of [false, true])
+    it(`${isRight ? "goes on with" : "leaves"} reading where drafts are ${isRight ? "right" : "wrong"}`, async () => {
+      const answer = randomText(600, 60, 11);
+      const now = performance.now.bind(performance);
+      let passedMs = 0;
+      const clock = mock.method(performance, "now", () => now() + passedMs);
+      const counts = { read: 0, forgotten: 0, steps: 0 };
+      const drafter: Drafter = {
+        isCostly: true,
+        draft: async (requests) => {
+          for (const { sequence, maxTokens } of requests)
+            for (let at = 0; at < maxTokens; at += 1)
+              sequence.draft.push(answer[sequence.numOutputTokens + at]! + (isRight ? 0 : 1));
+          const tookMs = 0.1 * stepMs;
+          passedMs += tookMs;
+          return tookMs;
+        },
+        follow: async () => {
+          counts.read += 1;
+          passedMs += 0.1 * stepMs;
+        },
+        forget: () => void (counts.forgotten += 1),
+        release: () => undefined,
+        [Symbol.dispose]: () => undefined,
+      };
+      const { engine } = createFakeEngine({
+        backend: {
+          script: (context) => answer[context.length - 3],
+          computeMs: (plan) => {
+            const ms = costOf(0.1)(plan);
+            passedMs += ms;
+            return ms;
+          },
+        },
+        maxModelLen: 2048,
+        numBlocks: 512,
+        speculation: { createDrafter: () => drafter, numSpeculativeTokens: 4 },
+      });
+      engine.observe({ onStep: () => void (counts.steps += 1) });
+      try {
+        const ask = async (maxTokens: number): Promise<void> => {
+          const { sequences } = await collect(engine.generate(generationRequest([1, 2, 3], { maxTokens })));
+          assert.deepEqual(sequences[0]?.tokens, answer.slice(0, maxTokens));
+        };
+        await ask(answer.length);
+        if (isRight) {
+          assert.equal(counts.forgotten, 0);
+          assert.equal(counts.read, counts.steps);
+          assert.ok(counts.steps < answer.length / 2, `${counts.steps} steps`);
+          return;
+        }
+        assert.equal(counts.forgotten, 1);
+        // 65 steps, the first of which tells what steps cost, 512 of rest, and then it is read again
+        assert.equal(counts.read, answer.length - 512);
+        assert.equal(counts.steps, answer.length);
+        await ask(10);
+        assert.equal(counts.read, counts.steps - 512);
+      } finally {
+        clock.mock.restore();
+        await engine[Symbol.asyncDispose]();
+      }
+    });
+
   it("learns from finished requests", async () => {
     const answer = randomText(200, 60, 7);
     const prompts = [randomText(20, 60, 8), randomText(20, 60, 9)];

@@ -7,6 +7,7 @@ import { AcceptanceRates } from "./acceptance-rates.js";
 import { type DraftCandidate, setDraftLengths } from "./draft-lengths.js";
 import type { Drafter, DraftRequest } from "./drafter.js";
 import { DecodeCost } from "./decode-cost.js";
+import { DraftingBalance } from "./drafting-balance.js";
 
 export interface SpeculationOptions {
   /** The engine disposes the drafter. */
@@ -71,6 +72,10 @@ export class Speculation implements Disposable {
   readonly #draftingMs: number[] = [];
   /** Of the step being planned or run, reading earlier text included. */
   #stepDraftingMs = 0;
+  #stepReadingMs = 0;
+  #stepAccepted = 0;
+  /** Present where the drafter reads all that the model computes, and may leave that. */
+  readonly #balance: DraftingBalance | undefined;
   #stepsToProbe = firstProbeInterval;
   #probeInterval = firstProbeInterval;
   #numProbes = 0;
@@ -80,6 +85,8 @@ export class Speculation implements Disposable {
     this.#options = options;
     this.#drafter = options.createDrafter(pool, cache);
     this.#scheduler = scheduler;
+    if (options.adaptive !== false && this.#drafter.follow !== undefined)
+      this.#balance = new DraftingBalance();
   }
 
   /** Drafts for the sequences of a planned step and reserves room; returns a promise if a model drafts. */
@@ -88,6 +95,9 @@ export class Speculation implements Disposable {
     candidates.length = 0;
     this.#probed = undefined;
     this.#stepDraftingMs = 0;
+    this.#stepReadingMs = 0;
+    this.#stepAccepted = 0;
+    if (this.#balance?.isPaused === true) return;
     for (const sequence of step.sequences) {
       const request = requestOf(sequence);
       const maxTokens = Math.min(request.draftLimit(sequence), this.#options.numSpeculativeTokens);
@@ -115,6 +125,7 @@ export class Speculation implements Disposable {
     const numDrafted = sequence.draft.length;
     const numAccepted = this.#scheduler.settleDraft(sequence);
     if (numDrafted === 0) return undefined;
+    this.#stepAccepted += numAccepted;
     const speculated = this.#speculated.get(sequence);
     speculated?.rates.observe(speculated.confidence, numDrafted, numAccepted);
     if (speculated !== undefined && speculated === this.#probed)
@@ -125,14 +136,23 @@ export class Speculation implements Disposable {
 
   /** See `Drafter`. */
   follow(step: PlannedStep, plan: StepPlan, result: StepResult): Promise<void> | undefined {
-    return this.#drafter.follow?.(step, plan, result);
+    if (this.#balance?.isPaused === true) return undefined;
+    const startMs = performance.now();
+    return this.#drafter.follow?.(step, plan, result).finally(() => {
+      this.#stepReadingMs = performance.now() - startMs;
+    });
   }
 
   /** Records the time of a step that verified `numDrafted` draft tokens, from its planning to its results. */
-  observe(step: PlannedStep, numDrafted: number, durationMs: number): void {
-    if (step.prefillTokens > 0) return;
-    // What drafting costs is counted by itself.
-    this.#cost.observe(step.decodeTokens + numDrafted, durationMs - this.#stepDraftingMs);
+  observe({ prefillTokens, decodeTokens }: PlannedStep, numDrafted: number, durationMs: number): void {
+    // What drafting and reading cost is counted by itself.
+    const besidesMs = this.#stepDraftingMs + this.#stepReadingMs;
+    if (prefillTokens === 0) this.#cost.observe(decodeTokens + numDrafted, durationMs - besidesMs);
+    if (this.#balance === undefined || this.#cost.isUnknown) return;
+    const { isPaused } = this.#balance;
+    const perTokenMs = this.#cost.of(decodeTokens) / Math.max(1, decodeTokens);
+    this.#balance.note(this.#stepAccepted * perTokenMs, numDrafted * this.#cost.perToken + besidesMs);
+    if (this.#balance.isPaused && !isPaused) this.#drafter.forget?.();
   }
 
   release(sequence: Sequence): void {
