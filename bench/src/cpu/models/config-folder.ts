@@ -5,6 +5,7 @@ import type { BenchShape } from "./shapes.js";
 const architectures = {
   llama: { architecture: "LlamaForCausalLM", modelType: "llama" },
   qwen2: { architecture: "Qwen2ForCausalLM", modelType: "qwen2" },
+  gemma3: { architecture: "Gemma3ForCausalLM", modelType: "gemma3_text" },
   qwen35: { architecture: "Qwen3_5ForCausalLM", modelType: "qwen3_5_text" },
 } as const;
 
@@ -31,7 +32,13 @@ export function writeConfig(modelPath: string, shape: BenchShape): void {
     max_position_embeddings: shape.contextLength,
     rope_theta: shape.ropeTheta,
     rms_norm_eps: shape.rmsNormEps,
-    hidden_act: "silu",
+    ...(shape.slidingWindow === undefined
+      ? { hidden_act: "silu" }
+      : {
+          hidden_activation: "gelu_pytorch_tanh",
+          query_pre_attn_scalar: shape.headDim,
+          sliding_window: shape.slidingWindow,
+        }),
     tie_word_embeddings: true,
     torch_dtype: "bfloat16",
     ...(recurrence !== undefined && {

@@ -111,6 +111,9 @@ function metadataOf(shape: BenchShape, type: FileType): Record<string, GgufValue
     [`${kind}.attention.layer_norm_rms_epsilon`]: { type: "f32", value: shape.rmsNormEps },
     [`${kind}.rope.freq_base`]: { type: "f32", value: shape.ropeTheta },
     [`${kind}.rope.dimension_count`]: u32(shape.rotaryDim ?? shape.headDim),
+    ...(shape.slidingWindow !== undefined && {
+      [`${kind}.attention.sliding_window`]: u32(shape.slidingWindow),
+    }),
     ...recurrenceMetadata(shape),
     [`${kind}.vocab_size`]: u32(shape.vocabSize),
     ...vocabularyMetadata(shape),

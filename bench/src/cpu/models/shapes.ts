@@ -2,7 +2,7 @@
 export interface BenchShape {
   readonly name: string;
   /** GGUF's `general.architecture`. */
-  readonly architecture: "llama" | "qwen2" | "qwen35";
+  readonly architecture: "llama" | "qwen2" | "qwen35" | "gemma3";
   readonly numLayers: number;
   readonly hiddenSize: number;
   readonly intermediateSize: number;
@@ -14,8 +14,12 @@ export interface BenchShape {
   readonly ropeTheta: number;
   readonly rmsNormEps: number;
   readonly hasAttentionBias: boolean;
-  /** GGUF's `tokenizer.ggml.pre`. */
-  readonly preTokenizer: string;
+  /** GGUF's `tokenizer.ggml.pre`; absent where the vocabulary is SentencePiece's. */
+  readonly preTokenizer?: string;
+  /** Norms of each query's and key's head, and of what a layer's halves give. */
+  readonly norms?: { readonly heads: boolean; readonly outputs: boolean };
+  /** Tokens that most layers see. */
+  readonly slidingWindow?: number;
   /** Gated DeltaNet layers; the last of every `attentionEvery` has attention. */
   readonly recurrence?: {
     readonly attentionEvery: number;
@@ -96,6 +100,24 @@ export const modelShapes = {
     preTokenizer: "qwen35",
     recurrence: { attentionEvery: 4, numKeyHeads: 16, numHeads: 16, keyDim: 128, valueDim: 128, taps: 4 },
     rotaryDim: 64,
+    norms: { heads: true, outputs: false },
+  },
+  "gemma-3-1b": {
+    name: "gemma-3-1b",
+    architecture: "gemma3",
+    numLayers: 26,
+    hiddenSize: 1152,
+    intermediateSize: 6912,
+    numHeads: 4,
+    numKvHeads: 1,
+    headDim: 256,
+    vocabSize: 262_144,
+    contextLength: 32_768,
+    ropeTheta: 1_000_000,
+    rmsNormEps: 1e-6,
+    hasAttentionBias: false,
+    norms: { heads: true, outputs: true },
+    slidingWindow: 512,
   },
   "llama-3.2-1b": {
     name: "llama-3.2-1b",

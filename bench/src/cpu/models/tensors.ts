@@ -67,7 +67,7 @@ export function modelTensors(shape: BenchShape, file: FileType): TensorSpec[] {
       mean: 0,
     };
   };
-  const { recurrence } = shape;
+  const { recurrence, norms } = shape;
   const isGated = recurrence !== undefined;
   const attention = (layer: number, at: (part: string) => string): TensorSpec[] => [
     matrix(at("attn_q.weight"), "weight", layer, isGated ? 2 * qSize : qSize, hiddenSize),
@@ -80,7 +80,7 @@ export function modelTensors(shape: BenchShape, file: FileType): TensorSpec[] {
           vector(at("attn_v.bias"), kvSize, 0.1),
         ]
       : []),
-    ...(isGated
+    ...(norms?.heads === true
       ? [
           vector(at("attn_q_norm.weight"), headDim, 0.02, 1),
           vector(at("attn_k_norm.weight"), headDim, 0.02, 1),
@@ -113,6 +113,12 @@ export function modelTensors(shape: BenchShape, file: FileType): TensorSpec[] {
     return [
       vector(at("attn_norm.weight"), hiddenSize, 0.02, 1),
       ...(isRecurrent ? deltaNet(recurrence, layer, at) : attention(layer, at)),
+      ...(norms?.outputs === true
+        ? [
+            vector(at("post_attention_norm.weight"), hiddenSize, 0.02, 1),
+            vector(at("post_ffw_norm.weight"), hiddenSize, 0.02, 1),
+          ]
+        : []),
       vector(at(isGated ? "post_attention_norm.weight" : "ffn_norm.weight"), hiddenSize, 0.02, 1),
       matrix(at("ffn_gate.weight"), "weight", layer, intermediateSize, hiddenSize),
       matrix(at("ffn_up.weight"), "weight", layer, intermediateSize, hiddenSize),
