@@ -1,6 +1,6 @@
 import { LLM, type StepRecord } from "@octavo/engine";
 import { createWebGpuBackend, type Gpu } from "@octavo/kernels-webgpu";
-import type { Backend, Matrix, ProgramSpec } from "@octavo/kernels";
+import type { Backend, Matrix, ProgramSpec, StepPlan } from "@octavo/kernels";
 import { checkPeerAnswer } from "../cpu/answers/check-answers.js";
 import type { PeerAnswer } from "../cpu/answers/near-tie.js";
 import { PromptSource } from "../cpu/workers/prompts.js";
@@ -10,6 +10,7 @@ import { decode } from "../steps/step-costs.js";
 import type { BenchCase } from "../support/results.js";
 import { median } from "../support/median.js";
 import type { AdapterLimits } from "./adapter-limits.js";
+import { opTimesCase } from "./op-times.js";
 import { besideHelpers, type LoopDelay, withLoopDelay } from "./beside-helpers.js";
 
 export interface GpuJob {
@@ -71,9 +72,9 @@ export async function measureModel(gpu: Gpu, limits: AdapterLimits, job: GpuJob)
     backend: createWebGpuBackend(gpu),
     kvCacheMemoryBytes: cacheBytes,
   });
-  const sizes = { multiplyAdds: 0 };
+  const watch = { multiplyAdds: 0, timesOps: false };
   await using llm = await LLM.load(job.path, {
-    backend: counting(createWebGpuBackend(gpu), (spec) => (sizes.multiplyAdds ||= multiplyAddsOf(spec))),
+    backend: watched(createWebGpuBackend(gpu), watch),
     kvCacheMemoryBytes: cacheBytes,
     maxModelLen: job.promptTokens + job.newTokens + 32,
     maxNumBatchedTokens: Math.max(job.promptTokens, 128),
@@ -144,10 +145,31 @@ export async function measureModel(gpu: Gpu, limits: AdapterLimits, job: GpuJob)
     ...(await prefillCases(
       llm,
       source,
-      { multiplyAdds: sizes.multiplyAdds, rounds, leastShare: gpu.matrixUnit === undefined ? 5 : 20 },
+      { multiplyAdds: watch.multiplyAdds, rounds, leastShare: gpu.matrixUnit === undefined ? 5 : 20 },
       limits,
       job,
     )),
+  );
+  if (!gpu.hasTimestamps) return cases;
+  watch.timesOps = true;
+  for (const streams of new Set([few, many]))
+    cases.push(
+      await opTimesCase(llm, {
+        name: `${job.name}: decode, ${streams} ${streams === 1 ? "stream" : "streams"}`,
+        prompt: source.next(context),
+        streams,
+        newTokens: Math.min(job.newTokens, 16) + 1,
+        counts: "decode",
+      }),
+    );
+  cases.push(
+    await opTimesCase(llm, {
+      name: `${job.name}: prefill of ${job.promptTokens} tokens`,
+      prompt: source.next(job.promptTokens),
+      streams: 1,
+      newTokens: 1,
+      counts: "prefill",
+    }),
   );
   return cases;
 }
@@ -237,14 +259,15 @@ function each(valueOf: (key: keyof StepCosts) => number): StepCosts {
   return Object.fromEntries(counted.map((key) => [key, valueOf(key)])) as StepCosts;
 }
 
-/** Tells each program that is compiled. */
-function counting(backend: Backend, onCompile: (spec: ProgramSpec) => void): Backend {
+/** Counts the products of the first program that is compiled, and has ops of steps timed while that is wanted. */
+function watched(backend: Backend, watch: { multiplyAdds: number; readonly timesOps: boolean }): Backend {
   return new Proxy(backend, {
     get(target, key) {
       const value: unknown = Reflect.get(target, key, target);
       if (typeof value !== "function") return value;
       return (...args: unknown[]) => {
-        if (key === "compile") onCompile(args[0] as ProgramSpec);
+        if (key === "compile") watch.multiplyAdds ||= multiplyAddsOf(args[0] as ProgramSpec);
+        if (key === "execute" && watch.timesOps) args[2] = { ...(args[2] as StepPlan), wantOpTimes: true };
         return Reflect.apply(value, target, args) as unknown;
       };
     },

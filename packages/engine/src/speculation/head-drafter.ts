@@ -52,7 +52,7 @@ export class HeadDrafter implements Drafter {
   constructor(head: LoadedHead, cache: KvCache) {
     this.#head = head;
     this.#cache = cache;
-    this.#plans = new StepPlanBuilder(head.maxNumSeqs, head.maxNumBatchedTokens, head.blockSize, false);
+    this.#plans = new StepPlanBuilder(head.maxNumSeqs, head.maxNumBatchedTokens, head.blockSize);
   }
 
   /** Sequences of which hidden states are kept. */
