@@ -1,6 +1,6 @@
 import { LLM, type StepRecord } from "@octavo/engine";
 import { createWebGpuBackend, type Gpu } from "@octavo/kernels-webgpu";
-import type { Backend, Matrix, ProgramSpec, StepPlan } from "@octavo/kernels";
+import type { Backend, ProgramSpec, StepPlan } from "@octavo/kernels";
 import { checkPeerAnswer } from "../cpu/answers/check-answers.js";
 import type { PeerAnswer } from "../cpu/answers/near-tie.js";
 import { PromptSource } from "../cpu/workers/prompts.js";
@@ -11,6 +11,7 @@ import type { BenchCase } from "../support/results.js";
 import { median } from "../support/median.js";
 import type { AdapterLimits } from "./adapter-limits.js";
 import { opTimesCase } from "./op-times.js";
+import { multiplyAddsOf, readShareOf } from "./program-costs.js";
 import { besideHelpers, type LoopDelay, withLoopDelay } from "./beside-helpers.js";
 
 export interface GpuJob {
@@ -72,7 +73,7 @@ export async function measureModel(gpu: Gpu, limits: AdapterLimits, job: GpuJob)
     backend: createWebGpuBackend(gpu),
     kvCacheMemoryBytes: cacheBytes,
   });
-  const watch = { multiplyAdds: 0, timesOps: false };
+  const watch: Watch = { timesOps: false };
   await using llm = await LLM.load(job.path, {
     backend: watched(createWebGpuBackend(gpu), watch),
     kvCacheMemoryBytes: cacheBytes,
@@ -93,7 +94,8 @@ export async function measureModel(gpu: Gpu, limits: AdapterLimits, job: GpuJob)
     const name = `${job.name}: decode, ${streams} ${streams === 1 ? "stream" : "streams"}`;
     const { seconds, ...details } = measured;
     const stepMs = 1000 * seconds;
-    const share = (100 * llm.weightBytes) / seconds / limits.copyBytes;
+    const read = llm.weightBytes * (watch.program === undefined ? 1 : readShareOf(watch.program, streams));
+    const share = (100 * read) / seconds / limits.copyBytes;
     cases.push(
       { name, unit: "tokens/s", octavo: streams / seconds, details: { ...details, stepMs } },
       ...(details.busyMs > 0
@@ -145,7 +147,11 @@ export async function measureModel(gpu: Gpu, limits: AdapterLimits, job: GpuJob)
     ...(await prefillCases(
       llm,
       source,
-      { multiplyAdds: watch.multiplyAdds, rounds, leastShare: gpu.matrixUnit === undefined ? 5 : 20 },
+      {
+        multiplyAdds: watch.program === undefined ? 0 : multiplyAddsOf(watch.program),
+        rounds,
+        leastShare: gpu.matrixUnit === undefined ? 5 : 20,
+      },
       limits,
       job,
     )),
@@ -259,36 +265,23 @@ function each(valueOf: (key: keyof StepCosts) => number): StepCosts {
   return Object.fromEntries(counted.map((key) => [key, valueOf(key)])) as StepCosts;
 }
 
-/** Counts the products of the first program that is compiled, and has ops of steps timed while that is wanted. */
-function watched(backend: Backend, watch: { multiplyAdds: number; readonly timesOps: boolean }): Backend {
+interface Watch {
+  /** The first program that was compiled. */
+  program?: ProgramSpec;
+  /** Whether steps are to time their ops. */
+  timesOps: boolean;
+}
+
+function watched(backend: Backend, watch: Watch): Backend {
   return new Proxy(backend, {
     get(target, key) {
       const value: unknown = Reflect.get(target, key, target);
       if (typeof value !== "function") return value;
       return (...args: unknown[]) => {
-        if (key === "compile") watch.multiplyAdds ||= multiplyAddsOf(args[0] as ProgramSpec);
+        if (key === "compile") watch.program ??= args[0] as ProgramSpec;
         if (key === "execute" && watch.timesOps) args[2] = { ...(args[2] as StepPlan), wantOpTimes: true };
         return Reflect.apply(value, target, args) as unknown;
       };
     },
   });
 }
-
-/** Of a token, in all matrices but the head's; of a mixture, those of the experts that a token is sent to. */
-function multiplyAddsOf({ ops }: ProgramSpec): number {
-  let sum = 0;
-  for (const op of ops) {
-    if (op.op === "linear") sum += sizeOf(op.weight);
-    if (op.op === "experts") {
-      const all = op.experts.reduce(
-        (total, { gate, up, down }) =>
-          total + sizeOf(gate) + (up === undefined ? 0 : sizeOf(up)) + sizeOf(down),
-        0,
-      );
-      sum += (all / op.experts.length) * op.topK;
-    }
-  }
-  return sum;
-}
-
-const sizeOf = ({ rows, cols }: Matrix): number => rows * cols;
