@@ -7,7 +7,8 @@ import { modelFile } from "./cpu/models/model-file.js";
 import { measureAdapter } from "./gpu/adapter-limits.js";
 import { readFlags } from "./gpu/flags.js";
 import { type GpuJob, measureModel } from "./gpu/measured-model.js";
-import { peerCases } from "./gpu/peers.js";
+import { opTables } from "./gpu/op-times.js";
+import { absentPeers, peerCases } from "./gpu/peers.js";
 import { writeResults } from "./support/merged-results.js";
 import { type BenchCase, printCases, resultsFolder, thisRun } from "./support/results.js";
 import { embeddedModel } from "./support/served-model.js";
@@ -114,6 +115,7 @@ for await (const [opened, suffix] of openings())
       const job = { ...make(), name };
       const measured = await measureModel(opened, limits, job);
       cases.push(...measured);
+      for (const line of opTables(measured)) say(line);
       keep();
       if (performance.now() < endsAt) cases.push(...(await peerCases(flags, job, measured, noteFailure)));
     } catch (error) {
@@ -134,4 +136,5 @@ if (gpu.isSoftware) {
     ),
   );
 } else printCases(cases);
+for (const line of absentPeers(flags)) say(line);
 if (failures.length > 0) process.exitCode = 1;

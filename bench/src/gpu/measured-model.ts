@@ -1,6 +1,6 @@
 import { LLM, type StepRecord } from "@octavo/engine";
 import { createWebGpuBackend, type Gpu } from "@octavo/kernels-webgpu";
-import type { Backend, Matrix, ProgramSpec } from "@octavo/kernels";
+import type { Backend, ProgramSpec, StepPlan } from "@octavo/kernels";
 import { checkPeerAnswer } from "../cpu/answers/check-answers.js";
 import type { PeerAnswer } from "../cpu/answers/near-tie.js";
 import { PromptSource } from "../cpu/workers/prompts.js";
@@ -10,6 +10,8 @@ import { decode } from "../steps/step-costs.js";
 import type { BenchCase } from "../support/results.js";
 import { median } from "../support/median.js";
 import type { AdapterLimits } from "./adapter-limits.js";
+import { opTimesCase } from "./op-times.js";
+import { multiplyAddsOf, readShareOf } from "./program-costs.js";
 import { besideHelpers, type LoopDelay, withLoopDelay } from "./beside-helpers.js";
 
 export interface GpuJob {
@@ -71,9 +73,9 @@ export async function measureModel(gpu: Gpu, limits: AdapterLimits, job: GpuJob)
     backend: createWebGpuBackend(gpu),
     kvCacheMemoryBytes: cacheBytes,
   });
-  const sizes = { multiplyAdds: 0 };
+  const watch: Watch = { timesOps: false };
   await using llm = await LLM.load(job.path, {
-    backend: counting(createWebGpuBackend(gpu), (spec) => (sizes.multiplyAdds ||= multiplyAddsOf(spec))),
+    backend: watched(createWebGpuBackend(gpu), watch),
     kvCacheMemoryBytes: cacheBytes,
     maxModelLen: job.promptTokens + job.newTokens + 32,
     maxNumBatchedTokens: Math.max(job.promptTokens, 128),
@@ -92,7 +94,8 @@ export async function measureModel(gpu: Gpu, limits: AdapterLimits, job: GpuJob)
     const name = `${job.name}: decode, ${streams} ${streams === 1 ? "stream" : "streams"}`;
     const { seconds, ...details } = measured;
     const stepMs = 1000 * seconds;
-    const share = (100 * llm.weightBytes) / seconds / limits.copyBytes;
+    const read = llm.weightBytes * (watch.program === undefined ? 1 : readShareOf(watch.program, streams));
+    const share = (100 * read) / seconds / limits.copyBytes;
     cases.push(
       { name, unit: "tokens/s", octavo: streams / seconds, details: { ...details, stepMs } },
       ...(details.busyMs > 0
@@ -144,10 +147,35 @@ export async function measureModel(gpu: Gpu, limits: AdapterLimits, job: GpuJob)
     ...(await prefillCases(
       llm,
       source,
-      { multiplyAdds: sizes.multiplyAdds, rounds, leastShare: gpu.matrixUnit === undefined ? 5 : 20 },
+      {
+        multiplyAdds: watch.program === undefined ? 0 : multiplyAddsOf(watch.program),
+        rounds,
+        leastShare: gpu.matrixUnit === undefined ? 5 : 20,
+      },
       limits,
       job,
     )),
+  );
+  if (!gpu.hasTimestamps) return cases;
+  watch.timesOps = true;
+  for (const streams of new Set([few, many]))
+    cases.push(
+      await opTimesCase(llm, {
+        name: `${job.name}: decode, ${streams} ${streams === 1 ? "stream" : "streams"}`,
+        prompt: source.next(context),
+        streams,
+        newTokens: Math.min(job.newTokens, 16) + 1,
+        counts: "decode",
+      }),
+    );
+  cases.push(
+    await opTimesCase(llm, {
+      name: `${job.name}: prefill of ${job.promptTokens} tokens`,
+      prompt: source.next(job.promptTokens),
+      streams: 1,
+      newTokens: 1,
+      counts: "prefill",
+    }),
   );
   return cases;
 }
@@ -237,35 +265,23 @@ function each(valueOf: (key: keyof StepCosts) => number): StepCosts {
   return Object.fromEntries(counted.map((key) => [key, valueOf(key)])) as StepCosts;
 }
 
-/** Tells each program that is compiled. */
-function counting(backend: Backend, onCompile: (spec: ProgramSpec) => void): Backend {
+interface Watch {
+  /** The first program that was compiled. */
+  program?: ProgramSpec;
+  /** Whether steps are to time their ops. */
+  timesOps: boolean;
+}
+
+function watched(backend: Backend, watch: Watch): Backend {
   return new Proxy(backend, {
     get(target, key) {
       const value: unknown = Reflect.get(target, key, target);
       if (typeof value !== "function") return value;
       return (...args: unknown[]) => {
-        if (key === "compile") onCompile(args[0] as ProgramSpec);
+        if (key === "compile") watch.program ??= args[0] as ProgramSpec;
+        if (key === "execute" && watch.timesOps) args[2] = { ...(args[2] as StepPlan), wantOpTimes: true };
         return Reflect.apply(value, target, args) as unknown;
       };
     },
   });
 }
-
-/** Of a token, in all matrices but the head's; of a mixture, those of the experts that a token is sent to. */
-function multiplyAddsOf({ ops }: ProgramSpec): number {
-  let sum = 0;
-  for (const op of ops) {
-    if (op.op === "linear") sum += sizeOf(op.weight);
-    if (op.op === "experts") {
-      const all = op.experts.reduce(
-        (total, { gate, up, down }) =>
-          total + sizeOf(gate) + (up === undefined ? 0 : sizeOf(up)) + sizeOf(down),
-        0,
-      );
-      sum += (all / op.experts.length) * op.topK;
-    }
-  }
-  return sum;
-}
-
-const sizeOf = ({ rows, cols }: Matrix): number => rows * cols;

@@ -8,6 +8,16 @@ import type { GpuJob } from "./measured-model.js";
 /** What peers did with a shape, which they do in 16 bits whatever Octavo's weights are. */
 const measured = new Map<string, Promise<Measurement>>();
 
+/** Peers that no interpreter was named for, in a line each. */
+export function absentPeers({ transformersPython, vllmPython }: GpuFlags): string[] {
+  return [[transformers.name, transformersPython] as const, [vllm.name, vllmPython] as const].flatMap(
+    ([name, python]) =>
+      python === undefined
+        ? [`${name}: not measured; --${name} PYTHON names an interpreter that has it`]
+        : [],
+  );
+}
+
 /** The same shape with random weights in 16 bits in peers on the same GPU, and Octavo's figures over theirs. */
 export async function peerCases(
   { transformersPython, vllmPython }: GpuFlags,

@@ -1,4 +1,4 @@
-import type { RankExchange } from "@octavo/kernels";
+import type { OpTime, RankExchange } from "@octavo/kernels";
 import type { OctavoError } from "@octavo/protocol/errors";
 import type { Explanation, RequestName, SlowGap } from "./evidence/explanation.js";
 import type { Neighbours } from "./evidence/neighbours.js";
@@ -260,6 +260,8 @@ export interface StepRecord {
   readonly computeMs: number;
   /** What each rank got from the others; absent where one computes alone. */
   readonly exchanges?: readonly RankExchange[] | undefined;
+  /** What each kind of op took, with the option `opTimes`. */
+  readonly opTimes?: readonly OpTime[] | undefined;
   /** The part of `computeMs` spent on prompt tokens. */
   readonly prefillMs: number;
   readonly numSequences: number;

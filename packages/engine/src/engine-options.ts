@@ -122,6 +122,12 @@ export function resolveEngineOptions(options: EngineOptions): ResolvedEngineOpti
   if (resolved.speculation !== undefined)
     integer("num_speculative_tokens", resolved.speculation.numSpeculativeTokens, 1);
   checkStates(resolved);
+  if (resolved.opTimes && options.backend.timesOps !== true)
+    throw new OctavoError(
+      "invalid_option",
+      "op_times needs a backend that times its ops: one of a single stage, and of GPUs one with timestamps (timestamp-query).",
+      { param: "op_times" },
+    );
   const { maxModelLen, numBlocks, blockSize, enableChunkedPrefill } = resolved;
   if (numBlocks * blockSize < maxModelLen) {
     throw new OctavoError(

@@ -77,6 +77,7 @@ class WebGpuBackend implements Backend {
   readonly info: BackendInfo;
   readonly renewal?: Renewal;
   readonly prepare?: NonNullable<Backend["prepare"]>;
+  readonly timesOps?: true;
   readonly #fuses: boolean;
   #gpu: Gpu;
   #ownsGpu: boolean;
@@ -104,6 +105,7 @@ class WebGpuBackend implements Backend {
           expectHandle(cache, GpuKvCache, "KV cache").contentFor(this),
           onProgress,
         );
+    if (gpu.hasTimestamps) this.timesOps = true;
     if (reopen !== undefined) this.renewal = this.#renewal(reopen, reopenWithinMs);
     this.info = {
       name: "webgpu",
@@ -256,7 +258,8 @@ class WebGpuBackend implements Backend {
         };
         this.#undecided = rows.then(forget, forget);
       }
-      return { rows: await rows, computeMs: performance.now() - started };
+      const found = { rows: await rows, computeMs: performance.now() - started };
+      return step.readOpTimes === undefined ? found : { ...found, opTimes: await step.readOpTimes() };
     } finally {
       this.#running -= 1;
       this.#closeWhenIdle();

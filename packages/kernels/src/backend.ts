@@ -104,6 +104,8 @@ export interface Backend extends Disposable {
   readonly renewal?: Renewal;
   /** Whether steps may give rows in place of tokens, which then may see tokens behind themselves; absent where they may not. */
   readonly takesGiven?: true;
+  /** Whether steps may want the times of ops; absent where they may not. */
+  readonly timesOps?: true;
   /** Absent where packing is all there is. */
   readonly packedWeights?: PackedWeights;
   mapFile(path: string): MappedFile;

@@ -141,6 +141,8 @@ export interface StepPlan {
   readonly part?: { readonly index: number; readonly count: number };
   /** Also return the raw logits of all sample and score rows (tests, comparisons). */
   readonly wantLogits?: boolean;
+  /** Also tell what each kind of op took, which costs time of its own. Only where the backend times ops. */
+  readonly wantOpTimes?: boolean;
 }
 
 /**
@@ -179,6 +181,15 @@ export interface RankExchange {
   readonly milliseconds: number;
 }
 
+/** What the ops of one kind took in a step, on the first rank where several run it. */
+export interface OpTime {
+  /** The kind's name in programs; `head` for the output head and what samples, `adapter` for LoRA where that runs apart. */
+  readonly op: string;
+  /** How many ran; on a GPU, in so many dispatches. */
+  readonly count: number;
+  readonly milliseconds: number;
+}
+
 export interface StepResult {
   readonly rows: readonly RowResult[];
   /** Native wall time of the step, ms. */
@@ -187,4 +198,6 @@ export interface StepResult {
   readonly sent?: Float32Array;
   /** What each rank got from the others, of a program that ranks run together. */
   readonly exchanges?: readonly RankExchange[];
+  /** Of a plan that wanted them, one for each kind of op that ran. */
+  readonly opTimes?: readonly OpTime[];
 }

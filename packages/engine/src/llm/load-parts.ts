@@ -20,6 +20,7 @@ import { checkLoraOptions, loadAdapters, resolveAdapters } from "./load-adapters
 import { type LoadOptions, type ResolvedLoadOptions, resolveLoadOptions } from "./load-options.js";
 import { machineWarnings } from "./machine-warnings.js";
 import type { OpenedHead } from "./load-head.js";
+import { prepareEngine } from "./prepare-engine.js";
 import { planSizes, type Sizes } from "./plan-sizes.js";
 import type { KvShape } from "../kv-cache/plan-kv-cache.js";
 import type { ModelSleep } from "./model-sleep.js";
@@ -138,15 +139,7 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
         options,
       ),
     );
-    const { onProgress } = options;
-    const compiled =
-      onProgress &&
-      ((done: number, total: number) =>
-        onProgress({ phase: "compiling shaders", unit: "shaders", doneBytes: done, totalBytes: total }));
-    await engine.prepare(compiled).catch(async (error: unknown) => {
-      await engine[Symbol.asyncDispose]();
-      throw error;
-    });
+    await prepareEngine(engine, options);
     return {
       name: checkpoint.name,
       config: checkpoint.config,

@@ -101,6 +101,11 @@ export const schedulingOptions = inGroup("Engine", {
     "reject requests in flight at two crashes; this file remembers who was in flight",
     { defaultText: "none" },
   ),
+  /**
+   * Time each kind of op of the model's steps, for `/metrics` and `onStep` of `engine.observe`. On a GPU each kind gets passes of its own, which makes
+   * steps slower. Drafting is not timed.
+   */
+  opTimes: option.toggle("--op-times", "tell in /metrics what each kind of op takes; slows steps on GPUs"),
   /** Let requests make the engine evict, preempt, wait and be slow. */
   enableFaultInjection: option.toggle(
     "--enable-fault-injection",

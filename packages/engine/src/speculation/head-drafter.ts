@@ -55,7 +55,7 @@ export class HeadDrafter implements Drafter {
     this.#head = head;
     this.#cache = cache;
     this.#entries = new ReadEntries(head.blockSize);
-    this.#plans = new StepPlanBuilder(head.maxNumSeqs, head.maxNumBatchedTokens, head.blockSize, false);
+    this.#plans = new StepPlanBuilder(head.maxNumSeqs, head.maxNumBatchedTokens, head.blockSize);
   }
 
   /** Sequences of which hidden states are kept. */

@@ -49,7 +49,7 @@ export class ModelDrafter implements Drafter {
     const { backend, kv, numBlocks, blockSize, maxNumSeqs, maxNumBatchedTokens } = model;
     this.#model = model;
     this.#pool = new BlockPool(numBlocks, blockSize);
-    this.#plans = new StepPlanBuilder(maxNumSeqs, maxNumBatchedTokens, blockSize, false);
+    this.#plans = new StepPlanBuilder(maxNumSeqs, maxNumBatchedTokens, blockSize);
     this.#cache = backend.createKvCache({ ...kv, numBlocks, blockSize });
   }
 

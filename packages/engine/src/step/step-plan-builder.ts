@@ -37,10 +37,13 @@ export interface PlannedRequest<S> {
   addRows(sequence: S, rows: RowSink): void;
 }
 
+/** What every step is to tell beside its rows. */
+type WantedOfSteps = Pick<StepPlan, "wantLogits" | "wantOpTimes">;
+
 /** Builds the plan of each step in the same arrays, which only grow for longer block tables. */
 export class StepPlanBuilder implements RowSink {
   readonly #blockSize: number;
-  readonly #wantLogits: boolean;
+  readonly #wants: WantedOfSteps;
   readonly #tokenIds: Int32Array;
   readonly #positions: Int32Array;
   readonly #tokenTypes: Int32Array;
@@ -57,9 +60,9 @@ export class StepPlanBuilder implements RowSink {
   #blockTables: Int32Array;
   #tokenOfPosition = 0;
 
-  constructor(maxNumSeqs: number, maxNumBatchedTokens: number, blockSize: number, wantLogits: boolean) {
+  constructor(maxNumSeqs: number, maxNumBatchedTokens: number, blockSize: number, wants: WantedOfSteps = {}) {
     this.#blockSize = blockSize;
-    this.#wantLogits = wantLogits;
+    this.#wants = wants;
     this.#tokenIds = new Int32Array(maxNumBatchedTokens);
     this.#positions = new Int32Array(maxNumBatchedTokens);
     this.#tokenTypes = new Int32Array(maxNumBatchedTokens);
@@ -146,7 +149,7 @@ export class StepPlanBuilder implements RowSink {
       outputs: this.#outputs,
       ...(sequences[0]?.state !== undefined && { states: planStates(sequences) }),
       ...(isAdapted && { adapters: this.#adapters }),
-      wantLogits: this.#wantLogits,
+      ...this.#wants,
     };
   }
 

@@ -25,14 +25,12 @@ export class StepRunner {
 
   constructor(parts: EngineParts) {
     this.#parts = parts;
-    const { maxNumSeqs, maxNumBatchedTokens, blockSize, maxPrefillStepMs, hooks } = parts.options;
+    const { maxNumSeqs, maxNumBatchedTokens, blockSize, maxPrefillStepMs, hooks, opTimes } = parts.options;
     this.#pacer = new PrefillPacer(maxPrefillStepMs);
-    this.#plans = new StepPlanBuilder(
-      maxNumSeqs,
-      maxNumBatchedTokens,
-      blockSize,
-      hooks.onLogits !== undefined,
-    );
+    this.#plans = new StepPlanBuilder(maxNumSeqs, maxNumBatchedTokens, blockSize, {
+      wantLogits: hooks.onLogits !== undefined,
+      wantOpTimes: opTimes,
+    });
     this.#results = new StepResults(parts, this.#plans);
   }
 
@@ -95,6 +93,7 @@ export class StepRunner {
       step: evidence.currentStep,
       computeMs,
       exchanges: result.exchanges,
+      opTimes: result.opTimes,
       prefillMs: evidence.prefillMs,
       numSequences: step.sequences.length,
       prefillTokens,

@@ -3,7 +3,9 @@ import { formatBinaryBytes } from "@octavo/protocol/options";
 import type { Shader } from "../wgsl/shader.js";
 import { matrixUnitOf } from "../wgsl/matrix-linear.js";
 import type { MatrixUnit } from "../wgsl/matrix-unit.js";
+import { Commands } from "./commands.js";
 import { StepTimer } from "./step-timer.js";
+import { Timestamps } from "./timestamps.js";
 import { isSoftwareAdapter, type MatrixShape, matrixShapesOf } from "./adapter-traits.js";
 
 /** A compiled shader. Kernels whose bindings are alike share bind groups. */
@@ -54,6 +56,8 @@ export class Gpu implements Disposable {
   readonly architecture: string;
   readonly features: readonly string[];
   readonly usesSubgroups: boolean;
+  /** Whether the GPU's own clock can be read. */
+  readonly hasTimestamps: boolean;
   /** Whether it computes on the CPU. */
   readonly isSoftware: boolean;
   /** Invocations of a subgroup; undefined where the device has none. */
@@ -82,6 +86,7 @@ export class Gpu implements Disposable {
   #madeBytes = 0;
   #lastBytes = 0;
   #timer: StepTimer | undefined;
+  #opClock: Timestamps | undefined;
   #readAt: number | undefined;
   #failure: OctavoError | undefined;
   #isClosed = false;
@@ -91,7 +96,8 @@ export class Gpu implements Disposable {
     info: GPUAdapterInfo,
     { matrixUnits = false, subgroups = true, timesSteps = false }: GpuUses = {},
   ) {
-    if (timesSteps && device.features.has("timestamp-query")) this.#timer = new StepTimer(device);
+    this.hasTimestamps = device.features.has("timestamp-query");
+    if (timesSteps && this.hasTimestamps) this.#timer = new StepTimer(device);
     this.usesSubgroups = subgroups;
     this.device = device;
     this.description = [info.vendor, info.architecture, info.description]
@@ -256,14 +262,19 @@ export class Gpu implements Disposable {
     this.device.queue.writeBuffer(buffer, offset, words);
   }
 
-  /** For commands that `submit` takes. */
-  encoder(): GPUCommandEncoder {
+  /** For commands that `submit` takes. Throws `native_unavailable` where ops are to be timed and the GPU has no timestamps. */
+  commands(timesOps = false): Commands {
+    if (timesOps && !this.hasTimestamps)
+      throw new OctavoError(
+        "native_unavailable",
+        `${this.description} has no timestamps (timestamp-query), by which ops are timed.`,
+      );
     const encoder = this.device.createCommandEncoder();
     this.#timer?.begin(encoder);
-    return encoder;
+    return new Commands(encoder, timesOps ? (this.#opClock ??= new Timestamps(this.device)) : undefined);
   }
 
-  submit(encoder: GPUCommandEncoder): void {
+  submit({ encoder }: Commands): void {
     const timed = this.#timer?.end(encoder);
     this.device.queue.submit([encoder.finish()]);
     this.counters.submits += 1;

@@ -85,6 +85,22 @@ async function adapterOf(name: string | undefined): Promise<GPUAdapter> {
   );
 }
 
+/** Rejects with `native_unavailable` where the driver does not open it. */
+async function deviceOf(adapter: GPUAdapter): Promise<GPUDevice> {
+  try {
+    return await adapter.requestDevice({
+      requiredFeatures: wantedFeatures.filter((feature) => adapter.features.has(feature)),
+      requiredLimits: Object.fromEntries(wantedLimits.map((limit) => [limit, adapter.limits[limit]])),
+    });
+  } catch (cause) {
+    throw new OctavoError(
+      "native_unavailable",
+      `${adapter.info.description} could not be opened, as where other processes have all of it: ${OctavoError.from(cause).message}`,
+      { cause },
+    );
+  }
+}
+
 /** Opens an adapter's device. Rejects with `native_unavailable`, saying what to do, as where it has no matrix units that were asked for. */
 export async function openGpu({
   adapter: name,
@@ -101,11 +117,7 @@ export async function openGpu({
   const missing = missingLimit(adapter);
   if (missing !== undefined)
     throw new OctavoError("native_unavailable", `${adapter.info.description} has ${missing}.`);
-  const device = await adapter.requestDevice({
-    requiredFeatures: wantedFeatures.filter((feature) => adapter.features.has(feature)),
-    requiredLimits: Object.fromEntries(wantedLimits.map((limit) => [limit, adapter.limits[limit]])),
-  });
-  const gpu = new Gpu(device, adapter.info, uses);
+  const gpu = new Gpu(await deviceOf(adapter), adapter.info, uses);
   if ((uses.matrixUnits ?? false) === false || gpu.matrixUnit !== undefined) return gpu;
   gpu[Symbol.dispose]();
   throw new OctavoError(

@@ -47,7 +47,6 @@ export class AdapterBody implements Disposable {
     const downShader = adapterDownShader(down.form);
     const plans: DispatchPlan[] = [
       {
-        op: "adapter",
         shader: downShader,
         params: { ...this.#params(down), ...places(from, low) },
         buffers: buffersOf(gpu, down),
@@ -60,7 +59,6 @@ export class AdapterBody implements Disposable {
       const source = { ...low, at: low.at + rank };
       const target = { ...to, at: to.at + column };
       plans.push({
-        op: "adapter",
         shader: upShader,
         params: { ...this.#params(up), ...places(source, target), scale },
         buffers: buffersOf(gpu, up),

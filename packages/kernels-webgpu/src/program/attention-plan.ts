@@ -95,7 +95,6 @@ export function planAttention(
   };
   const { keys, values, sinks, parts } = memory;
   const attend: DispatchPlan = {
-    op: "attention",
     shader: whole,
     params,
     buffers: [keys, values, sinks, parts],
@@ -105,7 +104,6 @@ export function planAttention(
         : { shader: whole, size: [counts.tiles, groupsY, 1] },
   };
   const fold: DispatchPlan = {
-    op: "attention",
     shader: combine,
     params,
     buffers: [sinks, parts],
@@ -129,7 +127,6 @@ function planStore(
   const numHeads = heads === undefined ? 0 : op.numHeads;
   const shader: Shader = kvStoreShader(dtype, headDim);
   return {
-    op: "kv store",
     shader,
     params: {
       words: kvHeadWords(dtype, headDim),

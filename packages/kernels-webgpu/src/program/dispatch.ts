@@ -38,8 +38,6 @@ export interface Launch {
 
 /** A dispatch of a program, before it meets a cache. */
 export interface DispatchPlan {
-  /** Names the op in timings. */
-  readonly op: string;
   readonly params: Readonly<Record<string, number>>;
   /** The kernel that the parameters belong to; all of its variants share its bindings. */
   readonly shader: Shader;
@@ -52,6 +50,7 @@ export interface DispatchPlan {
 
 /** A dispatch ready to be encoded. */
 export interface BoundDispatch {
+  /** The op that it belongs to, by which it is timed. */
   readonly op: string;
   readonly site: DispatchPlan["site"];
   readonly group: GPUBindGroup;

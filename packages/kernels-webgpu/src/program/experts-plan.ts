@@ -33,7 +33,6 @@ export function planExperts(op: ExpertsOp, context: ExpertsContext): DispatchPla
       `The model mixes ${op.experts.length} experts; the WebGPU backend routes among at most ${mostExperts}.`,
     );
   const route: DispatchPlan = {
-    op: "experts",
     shader: routeShader,
     params: {
       rowsAt,
@@ -98,7 +97,6 @@ function planExpert(
   const isGated = op.isGated !== false;
   const activation = isGated ? gatedActivationShader(op.activation) : activationShader(op.activation);
   const gate: DispatchPlan = {
-    op: "experts",
     shader: activation,
     params: {
       rowsAt,

@@ -1,13 +1,15 @@
 import type { CheckedProgram } from "@octavo/kernels/checks/program";
-import type { Op, StepPlan } from "@octavo/kernels";
+import type { Op, OpTime, StepPlan } from "@octavo/kernels";
 import { OctavoError } from "@octavo/protocol/errors";
+import type { Commands } from "../device/commands.js";
 import type { Gpu } from "../device/gpu.js";
 import type { CacheStorage, Memory } from "../handles.js";
 import { candidatesShader, candidateWords } from "../wgsl/candidates.js";
 import { headShader, resultWords } from "../wgsl/head.js";
-import { encodeParams, mostRopes, type Shader } from "../wgsl/shader.js";
+import { mostRopes, type Shader } from "../wgsl/shader.js";
 import type { AdapterBody } from "./adapter.js";
 import { Arena } from "./arena.js";
+import { bindDispatches, type OpDispatches } from "./bind-dispatches.js";
 import { attentionBytes } from "../wgsl/lane-attention.js";
 import { partFloats, rowsPerTile } from "./attention-plan.js";
 import { type BoundDispatch, type DispatchPlan, type StepCounts, stepsOfAllSizes } from "./dispatch.js";
@@ -36,6 +38,7 @@ interface BoundProgram {
 export interface EncodedStep {
   readonly staging: GPUBuffer;
   readonly bytes: number;
+  readonly readOpTimes?: (() => Promise<readonly OpTime[]>) | undefined;
 }
 
 /** Which of a step's adapters each row uses, -1 for none. */
@@ -94,12 +97,12 @@ export class GpuProgramBody implements Disposable {
       );
     this.arena = new Arena(spec, gpu.mostBytes);
     const attentions = spec.ops.filter((op): op is Extract<Op, { op: "attention" }> => op.op === "attention");
-    const widest = Math.max(0, ...attentions.map(({ headDim }) => headDim));
     const { maxComputeWorkgroupStorageSize: shared } = gpu.device.limits;
-    if (attentionBytes(widest) > shared)
+    const tooWide = attentions.find(({ headDim }) => attentionBytes(headDim) > shared)?.headDim;
+    if (tooWide !== undefined)
       throw new OctavoError(
         "artifact_unsupported",
-        `The model has heads of ${widest} elements, for which attention on a GPU needs ${attentionBytes(widest)} bytes of memory shared by a workgroup; this one has ${shared}.`,
+        `The model has heads of ${tooWide} elements, for which attention on a GPU needs ${attentionBytes(tooWide)} bytes of memory shared by a workgroup; this one has ${shared}.`,
       );
     const most = Math.max(0, ...attentions.map(partFloats));
     this.#partSlots = most === 0 ? 0 : Math.min(mostSplitSegments, Math.floor(gpu.mostBytes / (4 * most)));
@@ -145,9 +148,9 @@ export class GpuProgramBody implements Disposable {
     }
     const bound = this.#boundTo(cache);
     this.#gpu.upload(bound.step, 0, words);
-    const encoder = this.#gpu.encoder();
-    let pass = encoder.beginComputePass();
-    this.#encode(pass, bound, bound.ops, counts, adapted.adapters);
+    const commands = this.#gpu.commands(plan.wantOpTimes === true);
+    const { encoder } = commands;
+    this.#encode(commands, bound, bound.ops, counts, adapted.adapters);
     const vocabBytes = 4 * this.checked.vocabSize;
     const hiddenBytes = 4 * this.checked.hiddenSize;
     const resultBytes = 4 * resultWords * counts.outputs;
@@ -159,10 +162,10 @@ export class GpuProgramBody implements Disposable {
     let nextLogits = 0;
     const { logitRows, logits } = this.arena;
     for (let part = 0; readback.needsHead && part * logitRows < counts.outputs; part++) {
-      this.#encode(pass, bound, bound.head[part] ?? [], counts, []);
+      this.#encode(commands, bound, bound.head[part] ?? [], counts, []);
       const end = (part + 1) * logitRows;
       if (!((readback.logits[nextLogits] ?? end) < end)) continue;
-      pass.end();
+      commands.endPass();
       for (; (readback.logits[nextLogits] ?? end) < end; nextLogits++, to += vocabBytes) {
         const row = (readback.logits[nextLogits] ?? 0) - part * logitRows;
         encoder.copyBufferToBuffer(
@@ -173,9 +176,8 @@ export class GpuProgramBody implements Disposable {
           vocabBytes,
         );
       }
-      pass = encoder.beginComputePass();
     }
-    pass.end();
+    commands.endPass();
     if (resultBytes > 0) encoder.copyBufferToBuffer(this.#results, 0, staging, 0, resultBytes);
     const hidden = this.#hiddenPlace;
     for (const [index, row] of readback.hidden.entries())
@@ -194,9 +196,10 @@ export class GpuProgramBody implements Disposable {
         candidatesAt + index * candidateBytes,
         candidateBytes,
       );
-    this.#gpu.submit(encoder);
+    const readOpTimes = commands.endTimes();
+    this.#gpu.submit(commands);
     this.#gpu.counters.encodeMs += performance.now() - started;
-    return { staging, bytes };
+    return { staging, bytes, readOpTimes };
   }
 
   /** Copies rows of logits that the last step left; it had no more rows than exist at a time. */
@@ -204,16 +207,16 @@ export class GpuProgramBody implements Disposable {
     const { logits } = this.arena;
     const rowBytes = 4 * this.checked.vocabSize;
     const staging = this.#gpu.takeStaging(rows.length * rowBytes);
-    const encoder = this.#gpu.encoder();
+    const commands = this.#gpu.commands();
     for (const [index, row] of rows.entries())
-      encoder.copyBufferToBuffer(
+      commands.encoder.copyBufferToBuffer(
         this.#arenaBuffer,
         4 * (logits.at + row * logits.stride),
         staging,
         index * rowBytes,
         rowBytes,
       );
-    this.#gpu.submit(encoder);
+    this.#gpu.submit(commands);
     this.#gpu.counters.wholeRows += rows.length;
     return { staging, bytes: rows.length * rowBytes };
   }
@@ -221,7 +224,7 @@ export class GpuProgramBody implements Disposable {
   #hiddenPlace = { at: 0, stride: 0 };
 
   #encode(
-    pass: GPUComputePassEncoder,
+    commands: Commands,
     bound: BoundProgram,
     dispatches: readonly BoundDispatch[],
     counts: StepCounts,
@@ -230,6 +233,7 @@ export class GpuProgramBody implements Disposable {
     for (const dispatch of dispatches) {
       const launch = dispatch.launch(counts);
       if (launch === undefined) continue;
+      const pass = commands.pass(dispatch.op);
       pass.setPipeline(this.#gpu.kernel(launch.shader).pipeline);
       pass.setBindGroup(0, dispatch.group);
       pass.dispatchWorkgroups(...launch.size);
@@ -237,7 +241,7 @@ export class GpuProgramBody implements Disposable {
       const { site } = dispatch;
       if (site === undefined) continue;
       for (const adapter of adapters)
-        this.#encode(pass, bound, this.#adapted(bound, adapter, site), counts, []);
+        this.#encode(commands, bound, this.#adapted(bound, adapter, site), counts, []);
     }
   }
 
@@ -252,7 +256,7 @@ export class GpuProgramBody implements Disposable {
     let found = sites.get(site.number);
     if (found === undefined) {
       const plans = adapter.plan(this.#gpu, this.arena, site.number, site.from, site.to);
-      found = plans.length === 0 ? [] : plans.map(this.#binder(plans, bound.step));
+      found = plans.length === 0 ? [] : this.#bindAll(bound.step, [["adapter", plans]]).flat();
       sites.set(site.number, found);
     }
     return found;
@@ -284,19 +288,19 @@ export class GpuProgramBody implements Disposable {
       partSlots: this.#partSlots,
       ...this.#lookups,
     });
-    const plans = this.#lowered.ops.flatMap((op) => lowering.lower(op));
+    const ops = this.#lowered.ops.map((op) => [op.op, lowering.lower(op)] as const);
     const { place, dispatches } = lowering.hiddenRows(this.#lowered.hidden);
     this.#hiddenPlace = place;
     const heads: DispatchPlan[][] = [];
     for (let part = 0; part * this.arena.logitRows < spec.maxTokens; part++)
       heads.push(this.#planHead(place, part));
-    const all = [...plans, ...dispatches, ...heads.flat()];
     const step = this.#gpu.buffer(4 * this.#stepWords, "A step's plan");
-    const bind = this.#binder(all, step);
+    const inLayers = [...ops, ["gather", dispatches] as const];
+    const bound = this.#bindAll(step, [...inLayers, ...heads.map((plans) => ["head", plans] as const)]);
     return {
       step,
-      ops: [...plans, ...dispatches].map(bind),
-      head: heads.map((dispatchPlans) => dispatchPlans.map(bind)),
+      ops: bound.slice(0, inLayers.length).flat(),
+      head: bound.slice(inLayers.length),
       adapted: new WeakMap(),
     };
   }
@@ -323,7 +327,6 @@ export class GpuProgramBody implements Disposable {
       rows,
     });
     const finish: DispatchPlan = {
-      op: "head",
       shader: headShader,
       params: {
         rowsAt,
@@ -339,7 +342,6 @@ export class GpuProgramBody implements Disposable {
     };
     if (part > 0) return [...product, finish];
     const select: DispatchPlan = {
-      op: "candidates",
       shader: candidatesShader,
       params: { vocab: head.weight.rows, logits: logits.at, stride: logits.stride },
       buffers: [this.#candidates],
@@ -349,32 +351,10 @@ export class GpuProgramBody implements Disposable {
     return [...product, finish, select];
   }
 
-  /** All parameters in one buffer, each at the alignment that bindings need. */
-  #binder(plans: readonly DispatchPlan[], step: GPUBuffer): (plan: DispatchPlan) => BoundDispatch {
-    const align = this.#gpu.device.limits.minUniformBufferOffsetAlignment;
-    const words = new Uint32Array((plans.length * align) / 4);
-    const offsets = new Map<DispatchPlan, number>();
-    for (const [index, plan] of plans.entries()) {
-      words.set(encodeParams(plan.shader.params, plan.params), (index * align) / 4);
-      offsets.set(plan, index * align);
-    }
-    const uniforms = this.#gpu.uniform(words);
+  #bindAll(step: GPUBuffer, ops: readonly OpDispatches[]): BoundDispatch[][] {
+    const { uniforms, bound } = bindDispatches(this.#gpu, { step, arena: this.#arenaBuffer }, ops);
     this.#uniforms.push(uniforms);
-    return (plan) => {
-      const layout = this.#gpu.layout(plan.shader.bindings);
-      const size = Math.ceil((Object.keys(plan.shader.params).length * 4) / 16) * 16;
-      const resources: GPUBufferBinding[] = [
-        { buffer: uniforms, offset: offsets.get(plan) ?? 0, size },
-        { buffer: step },
-        { buffer: this.#arenaBuffer },
-        ...plan.buffers.map((buffer) => ({ buffer })),
-      ];
-      const group = this.#gpu.device.createBindGroup({
-        layout,
-        entries: resources.map((resource, binding) => ({ binding, resource })),
-      });
-      return { op: plan.op, site: plan.site, group, launch: plan.launch };
-    };
+    return bound;
   }
 
   #unbind(): void {

@@ -57,7 +57,6 @@ export function planLinear(gpu: Gpu, request: LinearRequest): DispatchPlan[] {
     const launch = linearLaunch({ few, many, manyTile }, tiles, activation === undefined ? 2 : 1);
     const rows = request.rows ?? ((counts: StepCounts) => counts[request.phase]);
     return {
-      op: "linear",
       shader: many,
       params: {
         ...matrixParams(matrix, part),
@@ -166,7 +165,6 @@ export function planEmbedding(
     const params = matrixParams(matrix, part);
     const x = Math.ceil((params["chunks"] ?? 0) / 64);
     return {
-      op: "embedding",
       shader,
       params: { ...params, to: to.at, toStride: to.stride, firstRow: part.firstRow, index, offset, scale },
       buffers: [part.codes, part.scales ?? gpu.nothing, gpu.nothing, gpu.nothing],

@@ -140,7 +140,6 @@ export class Lowering {
     extra: Readonly<Record<string, number>> = {},
   ): DispatchPlan {
     return {
-      op: shader.key,
       shader,
       params: {
         rowsAt: this.#rowsAt(),
@@ -174,7 +173,6 @@ export class Lowering {
     const bias = isRms ? undefined : op.bias;
     const biasBuffers = isRms ? [] : [bias === undefined ? gpu.nothing : vector(bias)];
     return {
-      op: op.op,
       shader,
       params: {
         rowsAt: this.#rowsAt(),
@@ -249,7 +247,6 @@ export class Lowering {
     const pairs = rope.inverseFrequencies.length;
     const total = (place.width / headDim) * pairs;
     return {
-      op: "rope",
       shader: ropeShader,
       params: {
         on: place.at,
@@ -272,7 +269,6 @@ export class Lowering {
     const phase = this.#phase;
     const places = { src: from.at, srcStride: from.stride, to: to.at, toStride: to.stride };
     return {
-      op: op.op,
       shader: roundE4m3Shader,
       params: { rowsAt: this.#rowsAt(), width, total: from.width, ...places },
       buffers: [],

@@ -38,7 +38,6 @@ function planConvolution(
   const [from, to] = [arena.of(op.in), arena.of(op.out)];
   const taps = op.weight.length / from.width;
   return {
-    op: op.op,
     shader: convolutionShader,
     params: {
       width: from.width,
@@ -76,7 +75,6 @@ function planScan(
   const shader = recurrenceShader(isDelta, keyDim);
   const keep = keepDraftsShader(isDelta);
   const common = {
-    op: op.op,
     params: {
       numHeads,
       numKeyHeads,

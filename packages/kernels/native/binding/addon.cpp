@@ -12,6 +12,7 @@
 #include "../probe/kernel_probe.h"
 #include "../program/adapter.h"
 #include "../program/kv_cache.h"
+#include "../program/op_clock.h"
 #include "../program/program.h"
 #include "../program/rank_group.h"
 #include "../sampling/sampler_state.h"
@@ -31,7 +32,7 @@ namespace {
 
 /// Raised with any change to what is exported here or travels through it, together with `src/cpu/addon.ts`, so that
 /// kernels of an older build are refused when they are loaded rather than misread.
-constexpr int kInterfaceVersion = 9;
+constexpr int kInterfaceVersion = 10;
 
 /// Splits a list of names at its commas.
 Napi::Array split(Napi::Env env, const std::string& names) {
@@ -56,6 +57,7 @@ Napi::Object enumerations(Napi::Env env) {
     all.Set("KvDtype", split(env, kKvDtypeNames));
     all.Set("Activation", split(env, kActivationNames));
     all.Set("Packing", split(env, kPackingNames));
+    all.Set("OpKind", split(env, kOpKindNames));
     all.Set("OutputKind", split(env, kOutputKindNames));
     all.Set("Pooling", split(env, kPoolingNames));
     all.Set("OutputInteger", split(env, kOutputIntegerNames));

@@ -123,6 +123,8 @@ private:
         set_part<Napi::Float32Array>(object, "hidden", result.hidden);
         set_part<Napi::Float32Array>(object, "logits", result.logits);
         set_part<Napi::BigUint64Array>(object, "digests", result.digests);
+        set_part<Napi::Int32Array>(object, "opCounts", result.op_counts);
+        set_part<Napi::Float64Array>(object, "opMs", result.op_ms);
         return object;
     }
 
@@ -265,6 +267,7 @@ Napi::Value execute_step(const Napi::CallbackInfo& info) {
         copy_floats(given, "added", plan.given_added);
     }
     plan.wants_logits = source.Get("wantLogits").ToBoolean();
+    plan.wants_op_times = source.Get("wantOpTimes").ToBoolean();
     plan.part = 0;
     plan.num_parts = 1;
     if (source.Has("part")) {

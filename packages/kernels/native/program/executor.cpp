@@ -8,6 +8,7 @@
 
 #include "../ops/rows.h"
 #include "fusion.h"
+#include "op_clock.h"
 
 namespace octavo {
 
@@ -362,6 +363,7 @@ void Executor::run(Program& program, const KvCache& cache, const StepPlan& plan,
         rope.fill(plan.positions.data(), plan.axes.empty() ? nullptr : plan.axes.data(), plan.num_tokens, pool_);
     }
     encoded_.span = kNoSpan;
+    OpClock clock(plan, result);
     const size_t num_ops = program.ops().size();
     const size_t end = num_ops * static_cast<size_t>(plan.part + 1) / static_cast<size_t>(plan.num_parts);
     for (size_t i = num_ops * static_cast<size_t>(plan.part) / static_cast<size_t>(plan.num_parts); i < end; i++) {
@@ -369,9 +371,11 @@ void Executor::run(Program& program, const KvCache& cache, const StepPlan& plan,
         if (cancelled.load(std::memory_order_relaxed)) return;
         if (writes(op, encoded_.span.buffer) || std::holds_alternative<GatherOp>(op)) encoded_.span = kNoSpan;
         if (step.num_rows > 0) std::visit(step, op);
+        if (clock.is_wanted()) clock.end(kind_of(op));
     }
     head_.run(program.head(), program.rows(program.hidden()), program.hidden().width, step.gathered, plan, result,
               workspace_, program.rank(), cancelled);
+    if (clock.is_wanted()) clock.end(OpKind::head);
     leaving.is_done = !cancelled.load(std::memory_order_relaxed);
     result.exchanged_bytes = program.rank().bytes_received();
     result.exchange_ms = program.rank().milliseconds();

@@ -67,6 +67,7 @@ struct StepPlan {
     std::vector<int32_t> sequence_adapters;
     StateLayout recurrent;
     bool wants_logits = false;
+    bool wants_op_times = false;
     /// Runs this of so many equal parts of the program's ops.
     int64_t part = 0;
     int64_t num_parts = 1;
@@ -99,6 +100,9 @@ struct StepResult {
     /// What the rank got from others, and the time that it took, waits included.
     int64_t exchanged_bytes = 0;
     double exchange_ms = 0.0;
+    /// Of each `OpKind`, how many ran and how long; empty unless the plan wants them.
+    std::vector<int32_t> op_counts;
+    std::vector<double> op_ms;
 };
 
 }  // namespace octavo

@@ -79,6 +79,9 @@ export interface NativeStepResult {
   readonly hidden?: Float32Array;
   readonly logits?: Float32Array;
   readonly digests?: BigUint64Array;
+  /** By `OpKind`; absent unless the plan wanted them. */
+  readonly opCounts?: Int32Array;
+  readonly opMs?: Float64Array;
 }
 
 type Release<Kind extends string> = (object: NativeObject<Kind>) => void;

@@ -34,7 +34,7 @@ import { checkStepPlan } from "../checks/step-plan.js";
 import { defaultThreadCount } from "../machine/default-thread-count.js";
 import type { NativeAddon, NativeBytes, NativeObject } from "./addon.js";
 import { fromNative, loadAddon } from "./load-addon.js";
-import { decodeRows } from "./decode-results.js";
+import { decodeOpTimes, decodeRows } from "./decode-results.js";
 import { encodeAdapters } from "./encode-adapters.js";
 import { kvDtypeIndex, packingIndex, weightTypeIndex } from "./enumerations.js";
 import { OutputEncoder } from "./encode-outputs.js";
@@ -96,6 +96,7 @@ interface RankPlace {
 export class CpuBackend implements Backend {
   readonly info: BackendInfo;
   readonly takesGiven = true;
+  readonly timesOps = true;
   readonly packedWeights: PackedWeights;
   readonly vacating: Vacating;
   readonly #addon: NativeAddon;
@@ -286,6 +287,7 @@ export class CpuBackend implements Backend {
     });
     try {
       const result = await this.#addon.execute(backend, nativeProgram, nativeCache, plan, outputs, adapters);
+      const opTimes = decodeOpTimes(result);
       return {
         rows: decodeRows(plan.outputs, result, checked.vocabSize, checked.hiddenSize),
         computeMs: result.computeMs,
@@ -293,6 +295,7 @@ export class CpuBackend implements Backend {
         ...(result.exchangeMs > 0 && {
           exchanges: [{ bytes: result.exchangedBytes, milliseconds: result.exchangeMs }],
         }),
+        ...(opTimes !== undefined && { opTimes }),
       };
     } catch (thrown) {
       throw fromNative(thrown);

@@ -1,10 +1,48 @@
-import type { OutputRow, RowError, RowResult } from "../backend.js";
+import type { Op, OpTime, OutputRow, RowError, RowResult } from "../backend.js";
 import type { NativeStepResult } from "./addon.js";
 
 export const rowErrors = ["none", "non_finite_logits", "no_token_allowed"] as const satisfies (
   | RowError
   | "none"
 )[];
+
+/** Kinds of ops as they are timed. */
+export const opKinds = [
+  "embedding",
+  "add_given",
+  "rms_norm",
+  "layer_norm",
+  "linear",
+  "head_linear",
+  "rope",
+  "attention",
+  "gated_activation",
+  "activation",
+  "experts",
+  "sigmoid_gate",
+  "gate",
+  "split",
+  "convolution",
+  "gated_delta_rule",
+  "add",
+  "scale",
+  "clamp",
+  "round_e4m3",
+  "exchange",
+  "receive",
+  "send",
+  "gather",
+  "state_space",
+  "head",
+] as const satisfies (Op["op"] | "head")[];
+
+/** Times of the kinds of ops that ran; undefined where the plan wanted none. */
+export function decodeOpTimes({ opCounts, opMs }: NativeStepResult): OpTime[] | undefined {
+  if (opCounts === undefined) return undefined;
+  return opKinds
+    .map((op, kind) => ({ op, count: opCounts[kind] ?? 0, milliseconds: opMs?.[kind] ?? 0 }))
+    .filter(({ count }) => count > 0);
+}
 
 /** Cuts the flat arrays of a step into rows. */
 export function decodeRows(

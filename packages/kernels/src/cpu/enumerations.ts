@@ -2,7 +2,7 @@ import { activations } from "../checks/gate-ops.js";
 import { kvDtypes } from "../kv-bytes.js";
 import { type WeightType, weightTypes } from "../weights.js";
 import { kernelKinds, kernelPaths } from "./kernel-paths.js";
-import { rowErrors } from "./decode-results.js";
+import { opKinds, rowErrors } from "./decode-results.js";
 import { outputIntegers, outputKinds, outputReals, poolings } from "./encode-outputs.js";
 
 const weightTypeNames = Object.keys(weightTypes) as WeightType[];
@@ -17,6 +17,7 @@ export const enumerations: Readonly<Record<string, readonly string[]>> = {
   KvDtype: kvDtypes,
   Activation: activations,
   Packing: packings,
+  OpKind: opKinds,
   OutputKind: outputKinds,
   Pooling: poolings,
   OutputInteger: outputIntegers,

@@ -6,7 +6,7 @@ import { enumerations } from "./enumerations.js";
 import { addonCandidates, builtAddon, compileAddon, isClone, prebuiltPackages } from "./find-addon.js";
 
 /** `kInterfaceVersion` of `native/binding/addon.cpp`. */
-const interfaceVersion = 9;
+const interfaceVersion = 10;
 
 /**
  * Loads the compiled kernels: in a clone those built there; else prebuilt ones of this platform, or those that an earlier start

@@ -121,6 +121,7 @@ class RankedKvCache implements KvCache {
 class RankedBackend implements Backend {
   readonly ranks: readonly CpuBackend[];
   readonly info: BackendInfo;
+  readonly timesOps = true;
   readonly packedWeights: PackedWeights;
   readonly #addon: NativeAddon;
   readonly #first: CpuBackend;
@@ -231,6 +232,7 @@ class RankedBackend implements Backend {
     return {
       rows: results[0]?.rows ?? [],
       ...(results[0]?.sent !== undefined && { sent: results[0].sent }),
+      ...(results[0]?.opTimes !== undefined && { opTimes: results[0].opTimes }),
       computeMs: Math.max(...results.map(({ computeMs }) => computeMs)),
       exchanges: results.flatMap(({ exchanges = [] }) => exchanges),
     };
@@ -244,7 +246,7 @@ class RankedBackend implements Backend {
 
 /** The same step for ranks that sample nothing: rows to compute logits of, where the head is divided. */
 function planOfOthers(plan: StepPlan, hasSplitHead: boolean): StepPlan {
-  const { wantLogits: _, adapters: __, ...rest } = plan;
+  const { wantLogits: _, wantOpTimes: __, adapters: ___, ...rest } = plan;
   return {
     ...rest,
     outputs: plan.outputs.map((row): OutputRow => {

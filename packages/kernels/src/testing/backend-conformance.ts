@@ -9,6 +9,7 @@ import { expertsConformance } from "./conformance/experts.js";
 import { givenRowsConformance } from "./conformance/given-rows.js";
 import { latentConformance } from "./conformance/latent.js";
 import { logprobsConformance } from "./conformance/logprobs.js";
+import { opTimesConformance } from "./conformance/op-times.js";
 import { recurrentConformance } from "./conformance/recurrent.js";
 import { ropeConformance } from "./conformance/rope.js";
 import { rowOpsConformance } from "./conformance/row-ops.js";
@@ -47,6 +48,7 @@ export function backendConformance(
     logprobsConformance(() => open(2));
     digestsConformance(() => open(2));
     wholeSequencesConformance(() => open(2), hasFewSteps);
+    opTimesConformance(() => open(2));
     if (takesGiven === true) givenRowsConformance(() => open(2));
     misuseConformance(() => open(1));
   });

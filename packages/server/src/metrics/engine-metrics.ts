@@ -46,6 +46,10 @@ export function registerEngineMetrics(
         counters.exchangedBytes.add(bytes, { rank: String(rank) });
         counters.exchangeSeconds.add(milliseconds / 1000, { rank: String(rank) });
       }
+      for (const { op, count, milliseconds } of step.opTimes ?? []) {
+        counters.ops.add(count, { op });
+        counters.opSeconds.add(milliseconds / 1000, { op });
+      }
     },
     onPrefixLookup(queriedTokens, hitTokens) {
       counters.prefixQueries.add(queriedTokens);
@@ -204,6 +208,8 @@ function registerCounters(registry: Registry, legacy: boolean) {
       "Time that ranks spent getting them, waits for slower ranks included.",
       "rank",
     ],
+    opSeconds: ["octavo:op_seconds_total", "With --op-times: time that each kind of op took.", "op"],
+    ops: ["octavo:ops_total", "With --op-times: how many ran; on GPUs in so many dispatches.", "op"],
     stepsFailed: [
       "octavo:steps_failed_total",
       "Steps in which the backend failed; their requests are retried alone.",

@@ -43,7 +43,7 @@ export class ModelRunner implements Disposable {
     this.#blocks = IntList.from(
       Array.from({ length: cache.numBlocks }, (_, index) => cache.numBlocks - 1 - index),
     );
-    this.#plans = new StepPlanBuilder(1, cache.numBlocks * BLOCK_SIZE, BLOCK_SIZE, true);
+    this.#plans = new StepPlanBuilder(1, cache.numBlocks * BLOCK_SIZE, BLOCK_SIZE, { wantLogits: true });
   }
 
   static async load(
