@@ -122,7 +122,7 @@ export class SimulatedReplica implements TargetState {
       this.#step = [];
       return;
     }
-    const step = this.#scheduler.schedule(this.#pacer.maxTokens);
+    const step = this.#scheduler.schedule(this.#pacer.maxTokens(this.#scheduler.numGenerating));
     const costs = this.#costs;
     const neighbours = this.host.numBusy - 1;
     const ms =
@@ -130,7 +130,7 @@ export class SimulatedReplica implements TargetState {
         (1 + costs.neighbour_slowdown * neighbours) +
       costs.per_prompt_token_ms * step.prefillTokens * (1 + costs.neighbour_prompt_slowdown * neighbours) +
       costs.per_request_ms * step.admitted.length;
-    this.#pacer.observe(step.prefillTokens, ms);
+    this.#pacer.observe(step, ms);
     this.#scheduler.observe(step, ms);
     // the scheduler's list serves the next step too
     this.#step = step.sequences.slice();

@@ -67,7 +67,8 @@ export const schedulingOptions = inGroup("Engine", {
   ),
   /**
    * Milliseconds that a step with prompt tokens may take while others generate: bounds the inter-token gaps of running streams.
-   * Where steps take as long without prompts, those add a quarter. 0 is no limit. Needs chunked prefill.
+   * Prompts go on by at least a token a step: where steps take as long without prompts, those add a twentieth or one token. 0 is no
+   * limit. Needs chunked prefill.
    */
   maxPrefillStepMs: option.integer(
     "--max-prefill-step-ms <ms>",

@@ -44,6 +44,11 @@ export class Scheduler {
     return this.#step.running;
   }
 
+  /** Running sequences that want a token in the next step. */
+  get numGenerating(): number {
+    return this.running.reduce((count, { isDecoding }) => count + (isDecoding ? 1 : 0), 0);
+  }
+
   get waiting(): Iterable<Sequence> {
     return this.#policy.waiting;
   }

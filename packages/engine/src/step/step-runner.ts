@@ -49,7 +49,7 @@ export class StepRunner {
     if (step.sequences.length === 0) return false;
     // Only a draft model takes time; otherwise the step must not wait for a turn of the event loop.
     const drafting = speculation?.draft(step, this.#requestOf);
-    if (drafting !== undefined) await drafting.catch(unlessLost);
+    const draftMs = drafting === undefined ? 0 : await timed(drafting.catch(unlessLost));
     scheduler.reserveSnapshots(step.sequences);
     const plan = this.#plans.build(step.sequences, this.#requestOf);
     const draftTokens = plan.numTokens - step.prefillTokens - step.decodeTokens;
@@ -72,11 +72,11 @@ export class StepRunner {
     this.#failures.noteSuccess();
     const held = faults?.hold(result.computeMs);
     const computeMs = held === undefined ? result.computeMs : await held;
-    this.#pacer.observe(step.prefillTokens, computeMs);
     evidence.measureStep(computeMs);
     const generatedTokens = this.#results.apply(step, result);
     const following = speculation?.follow(step, plan, result);
-    if (following !== undefined) await following;
+    const followMs = following === undefined ? 0 : await timed(following);
+    this.#pacer.observe(step, computeMs + draftMs + followMs);
     const end = {
       startMs,
       durationMs: performance.now() - startMs,
@@ -135,7 +135,7 @@ export class StepRunner {
     const suspect = this.#failures.nextSuspect;
     const step =
       suspect === undefined
-        ? scheduler.schedule(this.#pacer.maxTokens, admits ? undefined : noAdmission)
+        ? scheduler.schedule(this.#pacer.maxTokens(scheduler.numGenerating), admits ? undefined : noAdmission)
         : scheduler.schedule(Number.POSITIVE_INFINITY, alone(suspect.sequences));
     if (step.sequences.length === 0)
       throw new OctavoError("internal_error", "requests are waiting, but none can run");
@@ -259,6 +259,12 @@ export class StepRunner {
 /** A device that is lost while drafts are made is met again by the step itself. */
 function unlessLost(thrown: unknown): void {
   if (OctavoError.from(thrown).code !== "device_lost") throw thrown;
+}
+
+async function timed(work: Promise<unknown>): Promise<number> {
+  const startMs = performance.now();
+  await work;
+  return performance.now() - startMs;
 }
 
 function eventLoopTurn(): Promise<void> {

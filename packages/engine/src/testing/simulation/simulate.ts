@@ -103,9 +103,9 @@ export function simulate(
       next = requests[numArrived]
     )
       arrive(next);
-    const step = scheduler.schedule(pacer.maxTokens);
+    const step = scheduler.schedule(pacer.maxTokens(scheduler.numGenerating));
     const computeMs = costs.of(step.prefillTokens, step.decodeTokens);
-    pacer.observe(step.prefillTokens, computeMs);
+    pacer.observe(step, computeMs);
     scheduler.observe(step, computeMs);
     if (step.prefillTokens > 0 && step.decodeTokens > 0) mixedStepsMs.push(computeMs);
     nowMs += computeMs;
