@@ -29,10 +29,11 @@ test("options that mean nothing on a GPU are refused before one is opened", asyn
   });
 });
 
-test("an adapter of another name is not there", async () => {
-  await assert.rejects(LLM.load(octavoMini, { device: "webgpu:no such adapter" }), {
-    code: "native_unavailable",
-  });
+test("an adapter of another name is not there, which is said before a model is looked for", async () => {
+  for (const model of [octavoMini, "/nowhere/model"])
+    await assert.rejects(LLM.load(model, { device: "webgpu:no such adapter" }), {
+      code: "native_unavailable",
+    });
 });
 
 test("products in f16 need a GPU, and one with matrix units", async () => {

@@ -66,24 +66,27 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
   checkLoraOptions(resolved);
   const corruptor = await corruptorOf(resolved);
   const sleeping = resolved.enableSleepMode ? await import("./model-sleep.js") : undefined;
-  const opened = await openModel(model, resolved);
-  const checkpoint =
-    resolved.scoreBy === "auto" ? opened : (await import("./score-by.js")).scoredByYesOrNo(opened);
-  const isEncoder = checkpoint.config.encoder !== undefined;
-  const options = isEncoder ? encoderOptions(resolved, asked, checkpoint.config) : resolved;
-  const adapterPaths = await resolveAdapters(options);
-  const drafting = speculative && (await import("./load-speculation.js"));
-  const draft =
-    speculative?.method === "draft_model" ? await drafting?.openDraft(speculative, options) : undefined;
-  const heads = speculative && (await import("./load-head.js"));
-  const head = speculative && (await heads?.openHead(speculative, checkpoint, options));
   const owned: Disposable[] = [];
   try {
-    let { backend } = options;
+    // First, so that nothing is downloaded for a GPU that cannot be used.
+    const gpu = resolved.backend === undefined ? await gpuOf(resolved) : undefined;
+    if (gpu !== undefined) owned.unshift(gpu);
+    const opened = await openModel(model, resolved);
+    const checkpoint =
+      resolved.scoreBy === "auto" ? opened : (await import("./score-by.js")).scoredByYesOrNo(opened);
+    const isEncoder = checkpoint.config.encoder !== undefined;
+    const options = isEncoder ? encoderOptions(resolved, asked, checkpoint.config) : resolved;
+    const adapterPaths = await resolveAdapters(options);
+    const drafting = speculative && (await import("./load-speculation.js"));
+    const draft =
+      speculative?.method === "draft_model" ? await drafting?.openDraft(speculative, options) : undefined;
+    const heads = speculative && (await import("./load-head.js"));
+    const head = speculative && (await heads?.openHead(speculative, checkpoint, options));
+    let backend = options.backend ?? gpu;
     if (backend === undefined) {
-      backend = (await gpuOf(options)) ?? (await openCpuBackend(options, options.tensorParallelSize));
+      backend = await openCpuBackend(options, options.tensorParallelSize);
       owned.unshift(backend);
-      if (backend.info.hasOwnMemory !== true) warnOfMachine(backend, options);
+      warnOfMachine(backend, options);
     }
     const { vacating } = backend;
     const images = checkpoint.container && (await import("../images/load-images.js"));

@@ -42,7 +42,7 @@ export function sampleCandidates(
   const logits = Float32Array.from(candidates, ({ logit }) => logit);
   if (count < vocabSize) {
     const ordered = logits.toSorted((a, b) => b - a);
-    const weight = (logit: number): number => Math.fround(weightOf(logit, ordered[0] ?? 0, sampling));
+    const weight = (logit: number): number => weightOf(logit, ordered[0] ?? 0, sampling);
     const outside = weight(floats[1] ?? 0);
     if (outside > 0 && !(weight(ordered[topK - 1] ?? 0) > outside)) return undefined;
   }

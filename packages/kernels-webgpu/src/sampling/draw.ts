@@ -2,8 +2,8 @@ import type { RowError, RowSampling } from "@octavo/kernels";
 import { uniform } from "./philox.js";
 import type { TokenHistory } from "./sampler-state.js";
 
-/** Below this vLLM takes a temperature for zero. */
-const coldest = 1e-5;
+/** Below this vLLM takes a temperature for zero. Parameters are floats, as the CPU's sampler has them: 0.3 of equal weights may else be one token more. */
+const coldest = Math.fround(1e-5);
 
 export interface Sampled {
   readonly token: number;
@@ -12,7 +12,7 @@ export interface Sampled {
 
 /** Whether the row's most likely token is taken. */
 export function isGreedy({ temperature }: RowSampling): boolean {
-  return temperature < coldest;
+  return Math.fround(temperature) < coldest;
 }
 
 /** Of a token beside the most likely one, whose weight is 1; 0 where min-p cuts it off. */
@@ -21,8 +21,8 @@ export function weightOf(
   largest: number,
   { temperature, minP }: Pick<RowSampling, "temperature" | "minP">,
 ): number {
-  const weight = Math.exp((logit - largest) / temperature);
-  return weight >= Math.min(minP, 1) ? weight : 0;
+  const weight = Math.fround(Math.exp((logit - largest) / Math.fround(temperature)));
+  return weight >= Math.fround(Math.min(minP, 1)) ? weight : 0;
 }
 
 /** Whether a row's token is simply the most likely one, which the GPU has found. */
@@ -76,10 +76,10 @@ function draw(
   }
   const u = uniform(seed, index);
   const hasTopK = topK > 0 && topK < weights.length;
-  const cutsMass = topP < 1;
+  const cutsMass = Math.fround(topP) < 1;
   const kept =
     hasTopK || cutsMass
-      ? keptIds(weights, total, hasTopK ? topK : undefined, cutsMass ? topP : undefined)
+      ? keptIds(weights, total, hasTopK ? topK : undefined, cutsMass ? Math.fround(topP) : undefined)
       : undefined;
   const mass = kept === undefined ? total : kept.reduce((sum, id) => sum + (weights[id] ?? 0), 0);
   const target = u * mass;
