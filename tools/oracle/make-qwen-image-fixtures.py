@@ -3,7 +3,8 @@
 `qwen3-vl/` is a Hugging Face folder with the tensor names of published checkpoints. `qwen3-vl-pixels.json` names, for each of the images of
 make-image-fixtures.py, the grid and the file of f32 `[patches, pixels]` that Qwen2VLImageProcessorPil gives. `qwen3-vl.json` holds prompts with
 images in place of `image_token_id`, their greedy continuations, the files of their logits, f32 `[prompt, vocab]`, and, for each image, of what the
-tower gives, f32 `[1 + deepstack, tokens, hidden]`. Needs Pillow below 13, as make-image-fixtures.py says.
+tower gives, f32 `[1 + deepstack, tokens, hidden]`. `qwen3-vl-large.json` is an image of over 1,024 tokens: its grid, and every so many tokens of what
+the tower gives. Needs Pillow below 13, as make-image-fixtures.py says.
 """
 
 import json
@@ -49,10 +50,10 @@ PROCESSOR = {
 IMAGES = ["photo.jpg", "tall.webp", "grey.png", "turned.jpg"]
 
 
-def processed(name: str) -> tuple[torch.Tensor, torch.Tensor]:
+def processed(name: str, **others: object) -> tuple[torch.Tensor, torch.Tensor]:
     image = ImageOps.exif_transpose(Image.open(OUT / name)).convert("RGB")
     settings = {key: value for key, value in PROCESSOR.items() if key != "image_processor_type"}
-    made = Qwen2VLImageProcessorPil(**settings)([image], return_tensors="pt")
+    made = Qwen2VLImageProcessorPil(**{**settings, **others})([image], return_tensors="pt")
     return made["pixel_values"].float(), made["image_grid_thw"]
 
 
@@ -141,6 +142,15 @@ def main() -> None:
         fixtures.append({"images": images, "prompt": prompt, "greedy": tokens[len(prompt):], "logits": f"qwen3-vl-{case}.logits", "rows": towers})
         print(f"{images}: logits std {logits.std():.2f}, smallest margin {margin:.4f}, distinct {len(set(tokens[len(prompt):]))}")
     (OUT / "qwen3-vl.json").write_text(json.dumps(fixtures) + "\n")
+
+    size, every = {"shortest_edge": 16 * 16 * 1400, "longest_edge": 16 * 16 * 16384}, 50
+    pixels, grid = processed("photo.jpg", size=size)
+    seen = model.model.get_image_features(pixels, grid)
+    rows = torch.stack([seen.pooler_output[0], *[feature[0] for feature in seen.deepstack_features]])
+    (OUT / "qwen3-vl-large.rows").write_bytes(rows[:, ::every].contiguous().numpy().astype("<f4").tobytes())
+    large = {"image": "photo.jpg", "size": size, "grid": grid[0].tolist(), "every": every, "rows": "qwen3-vl-large.rows"}
+    (OUT / "qwen3-vl-large.json").write_text(json.dumps(large) + "\n")
+    print(large, rows.shape)
 
 
 main()

@@ -81,14 +81,14 @@ export function readShapedProcessing(
     image_std: given.image_std ?? clip.deviation,
   });
   const minPixels = least ?? size?.shortest_edge ?? 56 * 56;
-  const maxPixels = Math.min(most ?? size?.longest_edge ?? 28 * 28 * 1280, mostTokens * multiple ** 2);
+  const maxPixels = Math.min(most ?? size?.longest_edge ?? 28 * 28 * 1280, mostShapedTokens * multiple ** 2);
   if (minPixels > maxPixels || maxPixels < multiple ** 2)
     throw artifactUnsupported(path, `makes images of ${minPixels} to ${maxPixels} pixels`);
   return { ...steps, multiple, minPixels, maxPixels };
 }
 
-/** Of an image, whatever the file says: its patches see each other, four times as many. */
-const mostTokens = 1_024;
+/** Of an image, whatever the file says; as many as Qwen's own bound. */
+export const mostShapedTokens = 16_384;
 
 /** OpenAI's CLIP. */
 const clip = {

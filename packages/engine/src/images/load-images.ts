@@ -1,6 +1,8 @@
 import type { Backend } from "@octavo/kernels";
 import type { Checkpoint, VisionPart } from "@octavo/artifacts/checkpoint/checkpoint";
 import { seeingConfig } from "@octavo/artifacts/vision/qwen3-vision";
+import { mostShapedTokens } from "@octavo/artifacts/vision/image-processing";
+import { OctavoError } from "@octavo/protocol/errors";
 import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
 import { mostImageTokens } from "../engine-options.js";
 import type { ResolvedLoadOptions } from "../llm/load-options.js";
@@ -36,11 +38,39 @@ function imageRefusal(
   return undefined;
 }
 
+/** Tokens of an image that keeps its shape, unless more are asked for: its patches, four times as many, see each other. */
+const usualTokens = 1_024;
+
+/** What the model sees with under these options. Throws `invalid_option` for a bound that its images cannot have. */
+function boundedVision(
+  vision: VisionPart,
+  { maxImagePixels: asked }: Pick<ResolvedLoadOptions, "maxImagePixels">,
+): VisionPart {
+  if (vision.kind === "siglip") {
+    if (asked === undefined) return vision;
+    const { width, height } = vision.processing;
+    throw unfit(`all images of this model are resized to ${width} x ${height}`);
+  }
+  const { multiple, minPixels, maxPixels } = vision.processing;
+  const [least, most] = [Math.max(minPixels, multiple ** 2), mostShapedTokens * multiple ** 2];
+  if (asked !== undefined && (asked < least || asked > most))
+    throw unfit(`images of this model have ${least} to ${most} pixels, not ${asked}`);
+  const bound = asked ?? Math.max(least, Math.min(maxPixels, usualTokens * multiple ** 2));
+  return { ...vision, processing: { ...vision.processing, maxPixels: bound } };
+}
+
+function unfit(reason: string): OctavoError {
+  return new OctavoError("invalid_option", `--mm-processor-kwargs: ${reason}.`, {
+    param: "max_image_pixels",
+  });
+}
+
 /** Memory that the vision tower will take. */
 export function imageBytes(backend: Backend, checkpoint: Checkpoint, options: ResolvedLoadOptions): number {
-  const vision = checkpoint.container?.vision;
-  if (vision === undefined || "refusal" in vision) return 0;
+  const given = checkpoint.container?.vision;
+  if (given === undefined || "refusal" in given) return 0;
   if (imageRefusal(checkpoint, backend, options) !== undefined) return 0;
+  const vision = boundedVision(given, options);
   return vision.kind === "siglip"
     ? VisionTower.byteLength(checkpoint, vision)
     : Qwen3Tower.byteLength(checkpoint, vision);
@@ -66,8 +96,9 @@ export async function loadImages(
   options: ResolvedLoadOptions,
 ): Promise<Sight> {
   const refusal = imageRefusal(checkpoint, backend, options);
-  const vision = checkpoint.container?.vision;
-  if (refusal !== undefined || vision === undefined || "refusal" in vision) return { refusal: refusal ?? "" };
+  const given = checkpoint.container?.vision;
+  if (refusal !== undefined || given === undefined || "refusal" in given) return { refusal: refusal ?? "" };
+  const vision = boundedVision(given, options);
   const { tower, reader } = await readerOf(backend, checkpoint, vision, options);
   try {
     return { tower, input: new ImageInput(reader, tokenizer, options.limitMmPerPrompt) };

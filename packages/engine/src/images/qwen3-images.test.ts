@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
 import { fixtureImage, readShapedFixtures } from "@octavo/artifacts/testing/model-fixtures";
-import { readShapedProcessing } from "@octavo/artifacts/vision/image-processing";
+import { readShapedProcessing, type ShapedProcessing } from "@octavo/artifacts/vision/image-processing";
 import { readQwen3Vision, seeingConfig } from "@octavo/artifacts/vision/qwen3-vision";
 import { createCpuBackend } from "@octavo/kernels";
 import { compareGreedy, compareLogits } from "../testing/oracles/model-oracle-suite.js";
@@ -17,9 +17,10 @@ const { vision } = checkpoint.container ?? {};
 assert.ok(vision !== undefined && "tensors" in vision && vision.kind === "qwen3-vl", JSON.stringify(vision));
 const { images, prompts } = readShapedFixtures();
 
-async function prepared(name: string) {
+async function prepared(name: string, others: Partial<ShapedProcessing> = {}) {
   assert.ok(vision !== undefined && "tensors" in vision && vision.kind === "qwen3-vl");
-  const { processing, config } = vision;
+  const { config } = vision;
+  const processing = { ...vision.processing, ...others };
   const image = await decodeImage(readFileSync(fixtureImage(name)));
   const size = shapedSize(image, processing);
   const grid = { rows: size.height / config.patchSize, columns: size.width / config.patchSize };
@@ -68,6 +69,38 @@ describe("Qwen3-VL against transformers", () => {
       await compareLogits(runner, fixture, config.vocabSize, 2e-5);
       await compareGreedy(runner, fixture);
     });
+});
+
+test("an image of more tokens than the usual bound is seen as transformers sees it", async () => {
+  const { image, size, grid, every, ...large } = JSON.parse(
+    readFileSync(fixtureImage("qwen3-vl-large.json"), "utf8"),
+  ) as {
+    readonly image: string;
+    readonly size: { readonly shortest_edge: number; readonly longest_edge: number };
+    readonly grid: readonly number[];
+    readonly every: number;
+    readonly rows: string;
+  };
+  const expected = new Float32Array(new Uint8Array(readFileSync(fixtureImage(large.rows))).buffer);
+  const bounds = { minPixels: size.shortest_edge, maxPixels: size.longest_edge };
+  const { patches, grid: found } = await prepared(image, bounds);
+  assert.deepEqual([1, found.rows, found.columns], grid);
+  using backend = createCpuBackend({ numThreads: 2 });
+  const part = { ...vision, processing: { ...vision.processing, maxPixels: 16 * 16 * 1500 } };
+  using tower = await Qwen3Tower.load(backend, checkpoint, part);
+  const seen = await tower.see(patches, found);
+  const width = vision.config.outSize;
+  const numTokens = seen.rows.length / width;
+  assert.ok(numTokens > 1_400, `${numTokens} tokens`);
+  const all = Float32Array.from([...seen.rows, ...seen.added]);
+  const kept = Float32Array.from(
+    Array.from({ length: all.length / width }, (_, row) => row)
+      .filter((row) => (row % numTokens) % every === 0)
+      .flatMap((row) => [...all.subarray(row * width, (row + 1) * width)]),
+  );
+  const largest = expected.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  const far = farthest(kept, expected) / largest;
+  assert.ok(far <= 2e-5, `rows differ by ${far}`);
 });
 
 test("sizes are those of transformers' smart_resize", () => {

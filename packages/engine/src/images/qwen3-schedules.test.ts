@@ -74,6 +74,28 @@ test("a model that sees answers texts with the bits of one that does not", async
   assert.deepEqual(answers[0], answers[1]);
 });
 
+test("the most pixels of an image can be chosen, within what the model sees", async () => {
+  const image = readFileSync(fixtureImage("photo.jpg"));
+  const chat = [{ role: "user", content: [{ type: "image", image }] }] as const;
+  const promptTokens = async (options: LoadOptions): Promise<number> => {
+    await using llm = await load(options);
+    return (await llm.chat([...chat], { maxTokens: 1 })).usage.promptTokens;
+  };
+  const usual = await promptTokens({});
+  assert.equal(await promptTokens({ maxImagePixels: 4096 }), usual);
+  assert.ok((await promptTokens({ maxImagePixels: 1024 })) < usual);
+  for (const maxImagePixels of [1023, 16_384 * 256 + 1])
+    await assert.rejects(load({ maxImagePixels }), {
+      code: "invalid_option",
+      param: "max_image_pixels",
+      message: /1024 to 4194304 pixels, not \d+/,
+    });
+  await assert.rejects(loadImageModel("gemma3", { maxImagePixels: 4096 }), {
+    code: "invalid_option",
+    message: /all images of this model are resized to/,
+  });
+});
+
 test("blocks are found again by the images in them", async () => {
   await using llm = await load({});
   const request = await requestOf(llm, 2);

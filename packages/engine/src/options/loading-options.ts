@@ -4,6 +4,7 @@ import {
   adapterSpec,
   deviceName,
   imageLimit,
+  imagePixels,
   speculativeConfig,
   templateSource,
   weightCorruption,
@@ -141,6 +142,16 @@ export const loadingOptions = {
       "--limit-mm-per-prompt <limits>",
       'images of one request, as {"image": 4}; 0 turns them off',
       { default: 16, defaultText: '{"image": 16}' },
+    ),
+    /**
+     * Most pixels of an image that keeps its shape, after it was resized: up to 16,384 tokens of the model. By default what the checkpoint says,
+     * and 1,024 tokens at most, since time grows with the square of them.
+     */
+    maxImagePixels: option.of(
+      imagePixels,
+      "--mm-processor-kwargs <json>",
+      'what images that keep their shape are resized to, as {"max_pixels": 1048576}',
+      { defaultText: "the checkpoint's, 1,024 tokens at most" },
     ),
     /** Type of unquantised weights; `auto` keeps each as the checkpoint has it. */
     dtype: option.of(typeOf(floatTypes), "--dtype <type>", "type of unquantised weights", {

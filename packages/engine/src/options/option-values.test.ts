@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { adapterSpec, imageLimit, speculativeConfig, weightCorruption } from "./option-values.js";
+import {
+  adapterSpec,
+  imageLimit,
+  imagePixels,
+  speculativeConfig,
+  weightCorruption,
+} from "./option-values.js";
 
 test("vLLM's JSON becomes the engine's configuration", () => {
   const cases: [object, object][] = [
@@ -111,4 +117,13 @@ test("limits of images as vLLM writes them, and as pairs", () => {
     "{}",
   ])
     assert.throws(() => imageLimit.parse(text, undefined), { code: "invalid_option" }, text);
+});
+
+test("of an image processor, the most pixels of an image are taken as vLLM's flag has them", () => {
+  assert.equal(imagePixels.parse('{"max_pixels": 1048576}', undefined), 1_048_576);
+  for (const text of ["{}", '{"max_pixels": 0}', '{"max_pixels": 1.5}', '{"max_pixels": "1"}', "1048576"])
+    assert.throws(() => imagePixels.parse(text, undefined), { code: "invalid_option" }, text);
+  assert.throws(() => imagePixels.parse('{"max_pixels": 4096, "fps": 2}', undefined), {
+    message: /fps cannot/,
+  });
 });

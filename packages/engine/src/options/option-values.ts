@@ -39,6 +39,21 @@ export const imageLimit: OptionType<number> = {
   show: (count) => JSON.stringify({ image: count }),
 };
 
+/** vLLM's JSON object for image processors; of its keys, the most pixels of an image. */
+export const imagePixels: OptionType<number> = {
+  expects: "a positive integer",
+  accepts: (value) => Number.isSafeInteger(value) && Number(value) >= 1,
+  parse(text) {
+    const { max_pixels: pixels, ...rest } = parseJsonObject(text);
+    const [other] = Object.keys(rest);
+    if (other !== undefined)
+      throw invalid(`of an image processor, max_pixels can be set, and ${other} cannot`);
+    if (typeof pixels === "number" && Number.isSafeInteger(pixels) && pixels >= 1) return pixels;
+    throw invalid(`expected {"max_pixels": COUNT}, not ${JSON.stringify(text)}`);
+  },
+  show: (pixels) => JSON.stringify({ max_pixels: pixels }),
+};
+
 /** A device to run on. */
 export const deviceName: OptionType<string> = {
   expects: "cpu, auto, webgpu or webgpu:ADAPTER",

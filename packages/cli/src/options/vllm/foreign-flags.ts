@@ -75,7 +75,7 @@ export const foreignFlags: readonly ForeignFlags[] = [
   },
   {
     effect: "none",
-    flags: `--media-io-kwargs= --mm-processor-kwargs= --mm-processor-cache-gb=
+    flags: `--media-io-kwargs= --mm-processor-cache-gb=
       --mm-processor-cache-type= --mm-hasher-algorithm= --mm-shm-cache-max-object-size-mb= --mm-encoder-tp-mode= --mm-encoder-attn-backend=
       --mm-encoder-attn-dtype= --mm-encoder-fp8-scale-path= --mm-encoder-fp8-scale-save-path= --mm-encoder-fp8-scale-save-margin=
       --interleave-mm-strings --skip-mm-profiling --video-pruning-rate= --video-pruning-method= --mm-tensor-ipc= --mm-processor-device=
