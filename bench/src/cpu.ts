@@ -2,7 +2,8 @@
 // the contenders taking turns in fresh processes, and the machine's limits measured in between.
 import { OctavoError } from "@octavo/protocol";
 import { checkPeers } from "./cpu/answers/check-peers.js";
-import { chosenCases, type CaseSpec, fullName } from "./cpu/cases.js";
+import type { CaseSpec } from "./cpu/case-spec.js";
+import { chosenCases, fullName } from "./cpu/cases.js";
 import type { Contender, Job, MeasureContext } from "./cpu/contenders/contender.js";
 import { findPeers, type Peers } from "./cpu/contenders/find-peers.js";
 import { octavo } from "./cpu/contenders/octavo.js";

@@ -1,47 +1,16 @@
-import type { Job, Metric } from "./contenders/contender.js";
+import {
+  atLeast,
+  atMost,
+  type CaseFigure,
+  type CaseMaker,
+  type CaseSpec,
+  type PeerName,
+  peerNames,
+} from "./case-spec.js";
 import type { CaseGroup, CpuOptions } from "./flags.js";
-import type { Bound } from "./limits.js";
-import type { ModelFile } from "./models/model-file.js";
 import type { FileType } from "./models/quantisation-mix.js";
-import { kvBytesOf, type ShapeName } from "./models/shapes.js";
-
-export const peerNames = ["llama.cpp", "node-llama-cpp", "openvino", "vllm"] as const;
-export type PeerName = (typeof peerNames)[number];
-
-/** A bound on a figure: on the ratio to the peer, on Octavo's own value, or on the share of the machine's limit. */
-export interface FigureBound {
-  readonly on: "ratio" | "octavo" | "share of limit";
-  readonly atLeast?: number;
-  readonly atMost?: number;
-}
-
-/** One number read from a case's measurements. */
-export interface CaseFigure {
-  /** Follows the case's name; empty for its main figure. */
-  readonly label: string;
-  readonly metric: Metric;
-  readonly unit: string;
-  /** Multiplies what was measured into the unit. */
-  readonly scale?: number;
-  readonly isBetter: "higher" | "lower";
-  readonly bound?: (model: ModelFile) => Bound;
-  readonly own?: readonly FigureBound[];
-  readonly peers?: Readonly<Partial<Record<PeerName, FigureBound>>>;
-}
-
-export interface CaseSpec {
-  readonly group: CaseGroup;
-  readonly name: string;
-  readonly shape: ShapeName;
-  readonly type: FileType;
-  readonly job: Job;
-  readonly figures: readonly CaseFigure[];
-  /** Those beside Octavo; measured where they are there and can do the job. */
-  readonly peers: readonly PeerName[];
-  readonly isa?: "avx2";
-  /** Requests arrive at this share of the rate that the slowest contender sustains, which is measured first. */
-  readonly shareOfCapacity?: number;
-}
+import { kvBytesOf } from "./models/shapes.js";
+import { gaps, server } from "./server-cases.js";
 
 /** vLLM runs on bf16 weights alone; OpenVINO imports the types that 8-bit activations multiply. */
 function peersFor(type: FileType): readonly PeerName[] {
@@ -49,9 +18,6 @@ function peersFor(type: FileType): readonly PeerName[] {
     name === "vllm" ? type === "bf16" : name !== "openvino" || type !== "bf16",
   );
 }
-
-const atLeast = (value: number, on: FigureBound["on"] = "ratio"): FigureBound => ({ on, atLeast: value });
-const atMost = (value: number, on: FigureBound["on"] = "ratio"): FigureBound => ({ on, atMost: value });
 
 const prefillTargets: Readonly<Record<FileType, number>> = { q4_0: 3, q4_k_m: 3, q8_0: 4, bf16: 2, f16: 2 };
 
@@ -91,9 +57,7 @@ function decodeFigure(
   };
 }
 
-type Maker = (shape: ShapeName, type: FileType, options: CpuOptions) => CaseSpec[];
-
-const prefill: Maker = (shape, type, { promptTokens }) => [
+const prefill: CaseMaker = (shape, type, { promptTokens }) => [
   {
     group: "prefill",
     name: `prefill ${promptTokens}`,
@@ -115,7 +79,7 @@ const manyStreams: Readonly<Record<number, CaseFigure["peers"]>> = {
   32: { "llama.cpp": atLeast(4), "node-llama-cpp": atLeast(8) },
 };
 
-const decode: Maker = (shape, type, { streams, promptTokens, newTokens }) =>
+const decode: CaseMaker = (shape, type, { streams, promptTokens, newTokens }) =>
   streams
     .filter((count) => count === 1 || type === "q4_0")
     .map((count) => {
@@ -153,7 +117,7 @@ const outsideNative: CaseFigure = {
   own: [atMost(5, "octavo")],
 };
 
-const shared: Maker = (shape, type, { isQuick, newTokens }) => {
+const shared: CaseMaker = (shape, type, { isQuick, newTokens }) => {
   if (type !== "q4_0") return [];
   const [streams, prefixTokens, promptTokens] = isQuick ? [8, 192, 224] : [32, 448, 512];
   const endToEnd: CaseFigure = {
@@ -194,7 +158,7 @@ const shared: Maker = (shape, type, { isQuick, newTokens }) => {
   ];
 };
 
-const long: Maker = (shape, type, { isQuick }) => {
+const long: CaseMaker = (shape, type, { isQuick }) => {
   if (type !== "q4_0") return [];
   const [prompt, contexts] = isQuick ? [2048, [1024, 2048]] : [16_384, [8192, 32_768]];
   const newTokens = 32;
@@ -221,7 +185,7 @@ const long: Maker = (shape, type, { isQuick }) => {
   ];
 };
 
-const memory: Maker = (shape, type, { promptTokens }) => [
+const memory: CaseMaker = (shape, type, { promptTokens }) => [
   {
     group: "memory",
     name: "peak memory",
@@ -251,7 +215,7 @@ const memory: Maker = (shape, type, { promptTokens }) => [
 ];
 
 /** Packed weights kept on disk make every start but the first one a mapping of a file. */
-const start: Maker = (shape, type) =>
+const start: CaseMaker = (shape, type) =>
   [false, true].map((keepsPacked) => ({
     group: "start",
     name: `process start to first token${keepsPacked ? ", packed weights kept" : ""}`,
@@ -271,57 +235,7 @@ const start: Maker = (shape, type) =>
     peers: peersFor(type),
   }));
 
-const server: Maker = (shape, type, { isQuick }) => {
-  if (type !== "q4_0") return [];
-  const p99 = (label: string, metric: Metric): CaseFigure => ({
-    label,
-    metric,
-    unit: "ms",
-    isBetter: "lower",
-    peers: { "llama.cpp": atMost(0.5) },
-  });
-  const job = {
-    kind: "server",
-    clients: 16,
-    requests: isQuick ? 16 : 48,
-    sharedTokens: 0,
-    inputTokens: isQuick ? 64 : 256,
-    outputTokens: isQuick ? 16 : 64,
-  } as const;
-  const latencies = [p99("time to first token p99", "ttftP99Ms"), p99("longest gap p99", "maxGapP99Ms")];
-  return [
-    ...[0.3, 0.7].map((shareOfCapacity): CaseSpec => ({
-      group: "server",
-      name: `server at ${shareOfCapacity} of the slowest server's capacity`,
-      shape,
-      type,
-      job: { ...job, requestsPerSecond: undefined },
-      shareOfCapacity,
-      figures: latencies,
-      peers: ["llama.cpp"],
-    })),
-    {
-      group: "server",
-      name: "server, 16 open-loop clients",
-      shape,
-      type,
-      job: { ...job, requestsPerSecond: 8 },
-      figures: [
-        {
-          label: "output",
-          metric: "serverTokensPerSecond",
-          unit: "tokens/s",
-          isBetter: "higher",
-          peers: { "llama.cpp": atLeast(3) },
-        },
-        ...latencies,
-      ],
-      peers: ["llama.cpp"],
-    },
-  ];
-};
-
-const avx2: Maker = (shape, type, options) => {
+const avx2: CaseMaker = (shape, type, options) => {
   if (type !== "q4_0") return [];
   const contextTokens = options.promptTokens + options.newTokens / 2;
   const targets: CaseFigure["peers"] = { "llama.cpp": atLeast(1.2) };
@@ -361,7 +275,7 @@ function waiting({ isQuick }: CpuOptions): CaseSpec {
   };
 }
 
-const makers: Readonly<Record<Exclude<CaseGroup, "step">, Maker>> = {
+const makers: Readonly<Record<Exclude<CaseGroup, "step">, CaseMaker>> = {
   prefill,
   decode,
   shared,
@@ -369,6 +283,7 @@ const makers: Readonly<Record<Exclude<CaseGroup, "step">, Maker>> = {
   memory,
   start,
   server,
+  gaps,
   avx2,
 };
 

@@ -14,6 +14,7 @@ export const caseGroups = [
   "decode",
   "shared",
   "server",
+  "gaps",
   "avx2",
   "long",
 ] as const;

@@ -34,6 +34,8 @@ export type Job =
       readonly sharedTokens: number;
       readonly inputTokens: number;
       readonly outputTokens: number;
+      /** Octavo's bound on steps with prompts; its default without. */
+      readonly maxPrefillStepMs?: number;
     }
   /** Step cost with this many requests waiting behind full running streams. */
   | { readonly kind: "waiting"; readonly streams: number; readonly waiting: number; readonly steps: number };
@@ -64,6 +66,9 @@ export const metrics = [
   "serverTokensPerSecond",
   "ttftP99Ms",
   "maxGapP99Ms",
+  "gapP50Ms",
+  "gapP99Ms",
+  "longestGapMs",
   "stepCostRatio",
 ] as const;
 export type Metric = (typeof metrics)[number];

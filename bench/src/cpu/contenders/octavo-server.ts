@@ -24,6 +24,7 @@ export function octavoServer(job: ServerJob, { model, threads, env }: MeasureCon
       String(job.clients),
       "--max-model-len",
       String(maxModelLen),
+      ...(job.maxPrefillStepMs === undefined ? [] : ["--max-prefill-step-ms", String(job.maxPrefillStepMs)]),
       "--log-level",
       "error",
       "--disable-access-log",

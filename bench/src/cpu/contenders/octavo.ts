@@ -1,7 +1,8 @@
 import { open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { packedFolder } from "../models/packed-folder.js";
-import { measureServer, measureShared } from "./served.js";
+import { checkServedAnswers } from "../answers/served-answers.js";
+import { measureServer, measureShared, withServerProcess } from "./served.js";
 import type { Contender, Job, MeasureContext, Measurement } from "./contender.js";
 import { octavoServer } from "./octavo-server.js";
 import { measureInWorker } from "./worker.js";
@@ -11,6 +12,10 @@ export const octavo: Contender = {
   name: "octavo",
   supports: () => true,
   async prepare(job: Job, context: MeasureContext): Promise<void> {
+    if (job.kind === "server" && job.maxPrefillStepMs !== undefined) {
+      const server = octavoServer(job, context);
+      await withServerProcess(server, () => checkServedAnswers(server.baseUrl, job.inputTokens));
+    }
     if (job.kind !== "first-token" || !job.keepsPacked) return;
     await measureInWorker("octavo-worker.js", job, context);
     await settle(packedFolder(context.model.path));

@@ -62,6 +62,11 @@ export async function measureServer(server: ServerProcess, job: ServerJob): Prom
       serverTokensPerSecond: summary.outputTokensPerSecond,
       ...(summary.ttftMs && { ttftP99Ms: summary.ttftMs.p99.value }),
       ...(summary.maxGapMs && { maxGapP99Ms: summary.maxGapMs.p99.value }),
+      ...(summary.interTokenMs && {
+        gapP50Ms: summary.interTokenMs.p50.value,
+        gapP99Ms: summary.interTokenMs.p99.value,
+        longestGapMs: summary.interTokenMs.max,
+      }),
     };
   });
 }

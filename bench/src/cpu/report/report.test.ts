@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import type { CaseSpec } from "../cases.js";
+import type { CaseSpec } from "../case-spec.js";
 import { modelShapes } from "../models/shapes.js";
 import type { CaseSample } from "../run/run-case.js";
 import { mergeResults, type CpuRun, saveResults } from "./results-file.js";

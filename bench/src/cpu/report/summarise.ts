@@ -1,4 +1,5 @@
-import { type CaseSpec, type CaseFigure, fullName, type FigureBound } from "../cases.js";
+import type { CaseFigure, CaseSpec, FigureBound } from "../case-spec.js";
+import { fullName } from "../cases.js";
 import type { Metric } from "../contenders/contender.js";
 import { type Limits, shareOf } from "../limits.js";
 import type { ModelFile } from "../models/model-file.js";

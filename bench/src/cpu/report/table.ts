@@ -1,4 +1,4 @@
-import type { FigureBound } from "../cases.js";
+import type { FigureBound } from "../case-spec.js";
 import type { CaseResult } from "./summarise.js";
 
 /** The lines of a run as text, one per figure and peer. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { getEventListeners } from "node:events";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
@@ -65,6 +66,22 @@ test("no more images wait than may, and who gives up waits no longer", async () 
   leaving.abort(new Error("left"));
   await assert.rejects(late, /left/);
   await assert.rejects(input.place(tokens, [images[1]!], { signal: leaving.signal }), /left/);
+});
+
+test("one signal serves the images of any number of prompts without a warning", async () => {
+  const { input } = await inputWith();
+  const warnings: Error[] = [];
+  const note = (warning: Error): void => void warnings.push(warning);
+  process.on("warning", note);
+  try {
+    const { signal } = new AbortController();
+    await Promise.all(Array.from({ length: 48 }, () => input.place(tokens, [photo], { signal })));
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(getEventListeners(signal, "abort").length, 0);
+    assert.deepEqual(warnings, []);
+  } finally {
+    process.off("warning", note);
+  }
 });
 
 test("texts get an image's tokens where the template put its mark", async () => {

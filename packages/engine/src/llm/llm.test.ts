@@ -91,8 +91,12 @@ describe("LLM on a tiny checkpoint", () => {
       const { signal } = new AbortController();
       const options = { ...greedy, maxTokens: 2, signal };
       const prompts = Array.from({ length: 24 }, (_, index) => `the ${index} dogs`);
+      const schema = { type: "object", properties: { dogs: { type: "integer" } } };
       await Promise.all([
         llm.generate(prompts, options),
+        llm.generate(prompts, { ...options, constraint: { kind: "json_schema", schema } }),
+        // long enough for the worker that encodes
+        ...prompts.map((prompt) => llm.tokenizer.encodeAsync(prompt.repeat(1000), { signal })),
         ...prompts.map((prompt, index) =>
           llm.generate(prompt, { ...options, constraint: { kind: "choice", choices: [`a${index}`] } }),
         ),

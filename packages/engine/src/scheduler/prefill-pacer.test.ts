@@ -37,6 +37,11 @@ function paced(
   };
 }
 
+/** Box and Muller's. */
+function normal(random: TestRandom): number {
+  return Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next());
+}
+
 /** Prompts come now and then: without them, the step's own time is seen. */
 const nowAndThen = (index: number): boolean => index % 10 !== 0;
 
@@ -108,13 +113,16 @@ describe("a step with prompt tokens beside generating sequences", () => {
     assert.equal(pacer.maxTokens(1), 1);
   });
 
-  test("keeps the target but for the noise of the machine", () => {
-    const random = new TestRandom(7);
-    const noisy: Machine = (tokens) => (60 + 3 * tokens) * (1 + 0.1 * (random.next() - 0.5));
-    const { mixed } = paced(noisy, { steps: 500 });
-    const above = mixed.filter(({ ms }) => ms > 200).length;
-    assert.ok(above <= 0.02 * mixed.length, `${above} of ${mixed.length}`);
-  });
+  for (const noise of [0.05, 0.15]) {
+    test(`keeps the target but for a few steps on a machine with ${100 * noise} % of noise`, () => {
+      const random = new TestRandom(7);
+      const { mixed } = paced((tokens) => (60 + 3 * tokens) * (1 + noise * normal(random)), { steps: 2000 });
+      const above = mixed.slice(20).filter(({ ms }) => ms > 200).length;
+      assert.ok(above <= 0.03 * mixed.length, `${above} of ${mixed.length}`);
+      const tokens = mixed.reduce((sum, step) => sum + step.tokens, 0);
+      assert.ok(tokens >= 25 * mixed.length, "and prompts go on");
+    });
+  }
 });
 
 describe("where a step takes the target without prompts", () => {

@@ -1,8 +1,12 @@
 import type { StepSize } from "./policies/scheduling-policy.js";
 
-/** Relative error of a measured step, and relative change of what is estimated from one step to the next. */
+/** Least relative error of a measured step, and relative change of what is estimated from one step to the next. */
 const noise = 0.05;
 const drift = 0.05;
+/** Steps over which the error is averaged: a machine that other work shares has more of it. */
+const noiseSteps = 32;
+/** Beyond it, steps say too little for a bound to be kept. */
+const mostNoise = 0.15;
 /** Standard deviations that a step's expected time stays below the target. */
 const margin = 2;
 
@@ -24,6 +28,8 @@ export class PrefillPacer {
   /** Estimated ms of each part, and the covariance of their errors. */
   readonly #costs: Parts = [0, 0, 0];
   readonly #covariance: [Parts, Parts, Parts];
+  /** Relative variance of measured steps around what was expected. */
+  #noiseVariance = noise ** 2;
   /** Prompt tokens of the measured step that had most of them, and of the last one that had any. */
   #mostMeasured = 0;
   #lastMeasured = 0;
@@ -83,6 +89,7 @@ export class PrefillPacer {
     }
     const error = ms - this.#expected(step);
     const variance = this.#variance(step) + 1e-6;
+    this.#noteNoise((error / Math.max(ms, 1e-3)) ** 2);
     const weights = covariance.map((row) => dot(row, step) / variance);
     for (const [row, weight] of weights.entries()) {
       const part = row as 0 | 1 | 2;
@@ -100,6 +107,13 @@ export class PrefillPacer {
     }
     this.#mostMeasured = Math.max(this.#mostMeasured, prefillTokens);
     if (prefillTokens > 0) this.#lastMeasured = prefillTokens;
+  }
+
+  /** A step that is far off says little of the others: it may have met what happens once, or ended it. */
+  #noteNoise(relativeSquare: number): void {
+    const seen = Math.min(relativeSquare, 4 * this.#noiseVariance);
+    const average = this.#noiseVariance + (seen - this.#noiseVariance) / noiseSteps;
+    this.#noiseVariance = Math.min(mostNoise ** 2, Math.max(noise ** 2, average));
   }
 
   /** Costs may grow in proportion to tokens beyond those that were measured: small pieces are often computed while weights are read. */
@@ -121,7 +135,9 @@ export class PrefillPacer {
   /** Of a step's time around the expected one. */
   #variance(step: Parts): number {
     const [a, b, c] = this.#covariance;
-    return dot([dot(a, step), dot(b, step), dot(c, step)], step) + (noise * this.#expected(step)) ** 2;
+    return (
+      dot([dot(a, step), dot(b, step), dot(c, step)], step) + this.#noiseVariance * this.#expected(step) ** 2
+    );
   }
 }
 

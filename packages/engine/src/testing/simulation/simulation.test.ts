@@ -82,6 +82,29 @@ describe("steps that compute prompts beside generating sequences", () => {
       }
     });
   }
+  for (const [name, base, perPromptToken] of [
+    ["a model too large for the bound", 400, 1],
+    ["one whose prompt tokens are slow, too", 350, 40],
+  ] as const) {
+    test(`are little longer than those without, and prompts go on: ${name}`, () => {
+      const served = requests.slice(0, 12);
+      for (const policy of ["fcfs", "fair"] as const) {
+        const { mixedStepsMs, outcomes } = simulate(served, {
+          policy,
+          costs: linearCosts(name, base, perPromptToken, 2),
+          maxNumSeqs: 8,
+          maxNumBatchedTokens: 2048,
+          numBlocks: 2000,
+          checkEvery: 101,
+        });
+        assert.equal(Object.keys(outcomes).length, served.length, "every prompt came to its end");
+        const [longest = 0] = mixedStepsMs.slice(-1);
+        const p99 = mixedStepsMs[Math.floor(0.99 * mixedStepsMs.length)] ?? 0;
+        const most = Math.max(1.05 * (base + 16), base + 16 + perPromptToken);
+        assert.ok(p99 <= most && longest <= 1.1 * most, `p99 ${p99} ms, longest ${longest} ms of ${most}`);
+      }
+    });
+  }
 });
 
 /** 5 against 500 requests a minute, in bursts. */
