@@ -20,7 +20,7 @@ import { checkLoraOptions, loadAdapters, resolveAdapters } from "./load-adapters
 import { type LoadOptions, type ResolvedLoadOptions, resolveLoadOptions } from "./load-options.js";
 import { machineWarnings } from "./machine-warnings.js";
 import type { OpenedHead } from "./load-head.js";
-import { prepareEngine } from "./prepare-engine.js";
+import type { prepareEngine } from "./prepare-engine.js";
 import { planSizes, type Sizes } from "./plan-sizes.js";
 import type { KvShape } from "../kv-cache/plan-kv-cache.js";
 import type { ModelSleep } from "./model-sleep.js";
@@ -104,7 +104,7 @@ export async function loadParts(model: string, asked: LoadOptions): Promise<Load
         : await import("./open-earlier-stages.js");
     const stages = await pipeline?.openEarlierStages(backend, checkpoint, sizes, options);
     if (stages !== undefined) owned.unshift(stages);
-    const { loaded, tokenizer, templates, createEngine } = await loadContents(
+    const { loaded, tokenizer, templates, createEngine, prepareEngine } = await loadContents(
       backend,
       images?.seeingCheckpoint(backend, checkpoint, options) ?? checkpoint,
       sizes,
@@ -243,6 +243,7 @@ interface Contents {
   readonly tokenizer: Tokenizer;
   readonly templates: ModelTemplates;
   readonly createEngine: typeof createEngine;
+  readonly prepareEngine: typeof prepareEngine;
 }
 
 /**
@@ -265,10 +266,15 @@ async function loadContents(
   packing.catch(() => undefined);
   try {
     await untilPackingRuns();
-    const { createTokenizer, compileTemplates, createEngine } = await import("./parts-beside-weights.js");
-    const tokenizer = createTokenizer(checkpoint.tokenizer);
-    const templates = compileTemplates(checkpoint.tokenizer.config, options.chatTemplate, options.onWarning);
-    return { loaded: await packing, tokenizer, templates, createEngine };
+    const parts = await import("./parts-beside-weights.js");
+    const tokenizer = parts.createTokenizer(checkpoint.tokenizer);
+    const templates = parts.compileTemplates(
+      checkpoint.tokenizer.config,
+      options.chatTemplate,
+      options.onWarning,
+    );
+    const { createEngine, prepareEngine } = parts;
+    return { loaded: await packing, tokenizer, templates, createEngine, prepareEngine };
   } catch (error) {
     failure.abort();
     await packing.then(
