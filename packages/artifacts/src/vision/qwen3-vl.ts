@@ -13,11 +13,12 @@ const normEps = 1e-6;
  * Patches in, rows of the tapped layers and of the last one out. Received are patches' pixels, then what is added to their embeddings for
  * their positions; patches that become one token side by side. Heads rotate by a patch's row and column, which are the step's axes 1 and 2.
  * @param text of which only what sizes do not say is taken
+ * @param tensors undefined where the shapes alone are wanted
  */
 export function planQwen3Tower(
   vision: Qwen3VisionConfig,
   text: ModelConfig,
-  tensors: ReadonlyMap<string, TensorInfo>,
+  tensors: ReadonlyMap<string, TensorInfo> | undefined,
   maxPatches: number,
 ): ModelPlan {
   const { hiddenSize, intermediateSize, numHeads, patchSize, moments } = vision;
@@ -62,7 +63,7 @@ export function planQwen3Tower(
 export function planQwen3Mergers(
   vision: Qwen3VisionConfig,
   text: ModelConfig,
-  tensors: ReadonlyMap<string, TensorInfo>,
+  tensors: ReadonlyMap<string, TensorInfo> | undefined,
   maxPatches: number,
 ): ModelPlan {
   const builder = new ProgramBuilder(towerConfig({ ...vision, normEps, maxPatches }, text), tensors);

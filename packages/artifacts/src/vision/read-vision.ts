@@ -23,11 +23,20 @@ interface VisionSource {
   readonly readTensors: (stored: ReadonlyMap<string, StoredTensor>) => ReadonlyMap<string, TensorInfo>;
 }
 
+const readers = { Gemma3ForConditionalGeneration: siglipPart, Qwen3VLForConditionalGeneration: qwen3Part };
+
+/** The containers whose images are read. */
+export type SeeingContainer = keyof typeof readers;
+
+/** Whether a tensor of a container belongs to its vision tower. */
+export function isTowerTensor(name: string): boolean {
+  return names.test(name);
+}
+
 /** What cannot be read leaves a model of text. */
 export function readVision(source: VisionSource): VisionPart | { readonly refusal: string } {
   const { container, folder } = source;
-  const readers = { Gemma3ForConditionalGeneration: siglipPart, Qwen3VLForConditionalGeneration: qwen3Part };
-  const read = Object.hasOwn(readers, container) ? readers[container as keyof typeof readers] : undefined;
+  const read = Object.hasOwn(readers, container) ? readers[container as SeeingContainer] : undefined;
   if (read === undefined)
     return {
       refusal: `images of ${container} are not supported; those of ${Object.keys(readers).join(" and ")} are`,

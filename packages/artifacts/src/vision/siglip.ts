@@ -10,11 +10,12 @@ import { towerConfig } from "./tower-config.js";
  * Patches in, rows of the decoder's stream out. A step holds an image: it receives its patches' pixels, the patches that become one
  * token side by side, positions saying where they lie; each output row pools those of one token.
  * @param text of which only what sizes do not say is taken
+ * @param tensors undefined where the shapes alone are wanted
  */
 export function planSiglip(
   vision: VisionConfig,
   text: ModelConfig,
-  tensors: ReadonlyMap<string, TensorInfo>,
+  tensors: ReadonlyMap<string, TensorInfo> | undefined,
 ): ModelPlan {
   const { hiddenSize, intermediateSize, outSize } = vision;
   const numPatches = vision.patchesPerSide ** 2;

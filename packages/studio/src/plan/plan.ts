@@ -111,7 +111,7 @@ export function makePlan(model: string, description: ModelDescription, plan: Pla
   const shape = shapeOf(description);
   const options = plannedRequest(shape, asked);
   const { family, hiddenSize, numLayers, numHeads, numKvHeads, headDim } = shape;
-  const { vocabSize, maxPositions, isTied, experts, isLatent } = shape;
+  const { vocabSize, maxPositions, isTied, experts, isLatent, towerElements } = shape;
   return {
     model,
     shape: {
@@ -126,6 +126,7 @@ export function makePlan(model: string, description: ModelDescription, plan: Pla
       isTied,
       experts,
       isLatent,
+      towerElements,
     },
     parameters: totalParameters(shape),
     activeParameters: activeParameters(shape),
@@ -154,6 +155,8 @@ interface Artifact {
   readonly name: string;
   readonly note: string;
   readonly bytes: number;
+  /** Parameters that it holds. */
+  readonly elements: number;
   readonly read: ReadBytes;
   readonly compute: ComputeType;
 }
@@ -164,11 +167,17 @@ function artifactsOf(shape: ModelShape, description: ModelDescription): Artifact
     name: format.name,
     note: format.note,
     bytes: weightBytes(shape, format),
+    elements: totalParameters(shape) + (format.towerBytes > 0 ? shape.towerElements : 0),
     read: readBytesOf(shape, format),
     compute: format.compute,
   }));
   if (stored !== undefined)
-    artifacts.unshift({ name: "as stored", note: "the files' own tensors", ...stored });
+    artifacts.unshift({
+      name: "as stored",
+      note: "the files' own tensors",
+      elements: totalParameters(shape) + shape.towerElements,
+      ...stored,
+    });
   return artifacts;
 }
 
@@ -188,7 +197,7 @@ function planFormat(
     format: artifact.name,
     note: artifact.note,
     weightBytes: artifact.bytes,
-    bitsPerWeight: (artifact.bytes * 8) / totalParameters(shape),
+    bitsPerWeight: (artifact.bytes * 8) / artifact.elements,
     devicesNeeded: Math.ceil((artifact.bytes + kvBytesReserved(shape, kvFormat, context)) / usable),
     sequences,
     computesIn: hardware.flops[artifact.compute] === undefined ? "bf16" : artifact.compute,

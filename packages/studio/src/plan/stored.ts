@@ -1,4 +1,5 @@
 import { loadedBytesOf } from "@octavo/artifacts/checkpoint/tensor-storage";
+import { isTowerTensor } from "@octavo/artifacts/vision/read-vision";
 import type { ModelDescription, TensorSize } from "@octavo/engine";
 import type { ComputeType } from "./hardware/hardware.js";
 import type { ReadBytes } from "./roofline.js";
@@ -19,6 +20,8 @@ export function storedWeights({ source, tensors }: ModelDescription): StoredWeig
   let routed = 0;
   for (const tensor of tensors) {
     bytes += loadedBytesOf(tensor);
+    // a token of text does not pass through it
+    if (isTowerTensor(tensor.name)) continue;
     if (isExpert(tensor)) routed += loadedBytesOf(tensor);
     else if (!(hasHead && /embed_tokens\.|token_embd\./.test(tensor.name))) always += loadedBytesOf(tensor);
   }

@@ -20,6 +20,8 @@ export interface WeightFormat {
   bytesOf(matrix: WeightMatrix, shape: ModelShape): number;
   /** Bytes of one element of norms and biases. */
   readonly vectorBytes: number;
+  /** Bytes of one element of a vision tower; 0 where images are not read from this format. */
+  readonly towerBytes: number;
 }
 
 const bf16Bytes = 2;
@@ -39,6 +41,7 @@ function linear(
     note,
     bytesOf: (matrix) => (isKept(matrix) ? elementsOf(matrix) * bf16Bytes : bytes(matrix)),
     vectorBytes: bf16Bytes,
+    towerBytes: bf16Bytes,
   };
 }
 
@@ -55,6 +58,7 @@ function gguf(mix: GgufMix): WeightFormat {
     note: "llama.cpp's mix of block types",
     bytesOf: (matrix, shape) => ggufBytes(matrix, shape, mix),
     vectorBytes: 4,
+    towerBytes: 0,
   };
 }
 
@@ -89,6 +93,6 @@ export const weightFormats: readonly WeightFormat[] = [
 export function weightBytes(shape: ModelShape, format: WeightFormat): number {
   return shape.matrices.reduce(
     (sum, matrix) => sum + format.bytesOf(matrix, shape),
-    shape.vectorElements * format.vectorBytes,
+    shape.vectorElements * format.vectorBytes + shape.towerElements * format.towerBytes,
   );
 }

@@ -16,6 +16,9 @@ export function renderPlan(plan: Plan, width?: number): string {
       (experts === undefined
         ? ""
         : `, ${count(plan.activeParameters)} active (${experts.perToken} of ${experts.count} experts)`),
+    ...(shape.towerElements > 0
+      ? [`vision      ${count(shape.towerElements)} parameters more, kept in 16 bits; GGUF files have none`]
+      : []),
     `layers      ${shape.numLayers}${plan.windowedLayers > 0 ? `, ${plan.windowedLayers} with a sliding window` : ""}; ${attention}`,
     `KV cache    ${bytes(kv.bf16)} a token in bf16, ${bytes(kv.fp8)} in fp8, ${bytes(kv.int8)} in int8`,
     `            ${bytes(plan.kvBytesPerSequence.bf16)} / ${bytes(plan.kvBytesPerSequence.fp8)} / ${bytes(plan.kvBytesPerSequence.int8)} for a sequence of ${plan.options.context} tokens`,

@@ -47,6 +47,8 @@ export interface ModelShape {
   /** Norms and biases, which no format quantises. */
   readonly vectorElements: number;
   readonly attention: readonly LayerAttention[];
+  /** Of the vision tower of a model that sees, which stays in 16 bits and is read for images alone; 0 of others. */
+  readonly towerElements: number;
   /** What recurrent layers keep of a sequence, however long it is, in f32. */
   readonly stateElements: number;
 }

@@ -3,6 +3,7 @@ import { ggufPlace, huggingFaceName } from "@octavo/artifacts/gguf/names";
 import { readConfigJson } from "@octavo/artifacts/config/config-json";
 import { textPart } from "@octavo/artifacts/config/container-config";
 import type { ModelConfig } from "@octavo/artifacts/program/model-config";
+import { towerElements } from "@octavo/artifacts/vision/tower-size";
 import { weightsIn } from "@octavo/artifacts/program/model-plan";
 import { modelFamilies, modelFamily, planModel } from "@octavo/artifacts/program/registry";
 import type { ModelDescription, TensorInfo, TensorSize } from "@octavo/engine";
@@ -22,7 +23,8 @@ export function shapeOf({ source, tensors }: ModelDescription): ModelShape {
 export function readConfigShape(path: string, json: unknown): ModelShape {
   if (!isRecord(json)) throw new OctavoError("artifact_invalid", `${path}: is not a JSON object`);
   const { model_type: outerType, text_config: text } = json;
-  const config = textPart(json)?.json ?? (isRecord(text) ? { model_type: outerType, ...text } : json);
+  const part = textPart(json);
+  const config = part?.json ?? (isRecord(text) ? { model_type: outerType, ...text } : json);
   const type = config["model_type"];
   if (typeof type !== "string") throw unplanned(path, "names no model_type");
   if (
@@ -33,7 +35,9 @@ export function readConfigShape(path: string, json: unknown): ModelShape {
     throw unplanned(path, `is of the family ${JSON.stringify(type.slice(0, 60))}`);
   }
   // The sizes of a model with another head than a text's are those of its family all the same.
-  return shapeOfConfig(readConfigJson(path, { ...config, architectures: undefined }, "bf16"));
+  const read = readConfigJson(path, { ...config, architectures: undefined }, "bf16");
+  const seen = part === undefined ? 0 : towerElements(path, part.container, json, read);
+  return { ...shapeOfConfig(read), towerElements: seen };
 }
 
 function unplanned(path: string, problem: string): OctavoError {
@@ -134,6 +138,7 @@ export function shapeOfConfig(config: ModelConfig): ModelShape {
     matrices,
     vectorElements,
     attention,
+    towerElements: 0,
     stateElements: stateWidths(program.ops, program.buffers, 0).reduce((sum, width) => sum + width, 0),
   };
 }

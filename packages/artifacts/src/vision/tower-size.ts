@@ -1,0 +1,54 @@
+import { OctavoError } from "@octavo/protocol/errors";
+import type { ModelConfig } from "../program/model-config.js";
+import { type ModelPlan, weightsIn } from "../program/model-plan.js";
+import { planQwen3Mergers, planQwen3Tower } from "./qwen3-vl.js";
+import { readQwen3Vision } from "./qwen3-vision.js";
+import type { SeeingContainer } from "./read-vision.js";
+import { planSiglip } from "./siglip.js";
+import { readGemma3Vision } from "./vision-config.js";
+
+interface Tower {
+  readonly plans: () => readonly ModelPlan[];
+  /** Learned positions that no op has. */
+  readonly positionElements: number;
+}
+
+const towers: Readonly<Record<SeeingContainer, (path: string, json: unknown, text: ModelConfig) => Tower>> = {
+  Gemma3ForConditionalGeneration(path, json, text) {
+    const vision = readGemma3Vision(path, json, text);
+    return { plans: () => [planSiglip(vision, text, undefined)], positionElements: 0 };
+  },
+  Qwen3VLForConditionalGeneration(path, json, text) {
+    const vision = readQwen3Vision(path, json, text);
+    const { patchSize, poolSize, positionsPerSide, hiddenSize } = vision;
+    const maxPatches = (patchSize * poolSize) ** 2;
+    return {
+      plans: () =>
+        [planQwen3Tower, planQwen3Mergers].map((plan) => plan(vision, text, undefined, maxPatches)),
+      positionElements: positionsPerSide ** 2 * hiddenSize,
+    };
+  },
+};
+
+/** Elements of the vision tower that a container's config.json describes; 0 where its images are not read. */
+export function towerElements(path: string, container: string, json: unknown, text: ModelConfig): number {
+  const tower = readTower(path, container, json, text);
+  const shapes = weightsIn(tower?.plans().map(({ ops }) => ops)).flatMap(({ sources }) =>
+    sources.map(({ shape }) => shape),
+  );
+  return shapes.reduce(
+    (sum, shape) => sum + shape.reduce((product, size) => product * size, 1),
+    tower?.positionElements ?? 0,
+  );
+}
+
+/** Undefined for what is served as a model of text. */
+function readTower(path: string, container: string, json: unknown, text: ModelConfig): Tower | undefined {
+  if (!Object.hasOwn(towers, container)) return undefined;
+  try {
+    return towers[container as SeeingContainer](path, json, text);
+  } catch (error) {
+    if (error instanceof OctavoError && error.code.startsWith("artifact_")) return undefined;
+    throw error;
+  }
+}
