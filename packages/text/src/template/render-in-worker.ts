@@ -1,5 +1,4 @@
 import { Worker } from "node:worker_threads";
-import { whenAborted } from "@octavo/protocol/abort";
 import { OctavoError, type ErrorCode } from "@octavo/protocol/errors";
 import type { TemplateInput } from "./chat-template.js";
 import type { TemplateTokens } from "./compile-chat-template.js";
@@ -81,14 +80,15 @@ function renderNow(source: string, input: TemplateInput, limits: RenderLimits): 
     }
     const finish = (settle: () => void): void => {
       clearTimeout(timer);
-      forget();
+      signal?.removeEventListener("abort", onAbort);
       worker.removeAllListeners();
       worker.on("error", () => {});
       void worker.terminate();
       settle();
     };
+    const onAbort = (): void => finish(() => reject(cancelled()));
     const timer = setTimeout(() => finish(() => reject(noAnswer(timeoutMs))), timeoutMs);
-    const forget = whenAborted(signal, () => finish(() => reject(cancelled())));
+    signal?.addEventListener("abort", onAbort, { once: true });
     worker.on("message", (reply: RenderReply) => {
       finish(() =>
         "text" in reply
