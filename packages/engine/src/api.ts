@@ -89,6 +89,7 @@ export interface ThinkingBudget {
   readonly isOpen: boolean;
 }
 
+/** A request for one embedding, as the engine takes it: token ids in, `[hidden size]` floats out. */
 export interface EmbeddingRequest {
   readonly kind: "embed";
   readonly requestId: string;
@@ -115,6 +116,7 @@ export interface EmbeddingRequest {
 /** Why a sequence ended. `abort` means the client left or the engine was told to drop it. */
 export type FinishReason = "stop" | "length" | "abort";
 
+/** A token with its log-probability (natural logarithm, before temperature and bounds of sampling). */
 export interface TokenLogprob {
   readonly token: number;
   readonly logprob: number;
@@ -152,6 +154,7 @@ export type GenerationEvent =
       readonly logitsDigests?: readonly (readonly string[])[];
     };
 
+/** Tokens of a request. `cachedTokens` are those of the prompt that the prefix cache had. */
 export interface Usage {
   readonly promptTokens: number;
   readonly completionTokens: number;
@@ -182,6 +185,7 @@ export interface Evidence {
   neighbours(requestId: string): Neighbours | undefined;
 }
 
+/** The engine at this moment. Counts are of sequences unless they say otherwise. */
 export interface EngineStats {
   readonly running: number;
   readonly waiting: number;
@@ -189,6 +193,7 @@ export interface EngineStats {
   readonly oldestWaitingMs: number;
   /** Running and waiting sequences, by tenant. */
   readonly tenants?: ReadonlyMap<string, { readonly running: number; readonly waiting: number }>;
+  /** Share of the blocks in use, 0 to 1. */
   readonly kvCacheUsage: number;
   /** Token positions of a block. */
   readonly blockSize: number;
@@ -253,6 +258,7 @@ export interface EngineObserver {
   onGrammarCompiled?(seconds: number, cached: boolean): void;
 }
 
+/** One step of the engine. Times in ms; `startMs` is `performance.now()`'s. */
 export interface StepRecord {
   readonly step: number;
   readonly startMs: number;
@@ -276,6 +282,7 @@ export interface StepRecord {
   readonly preemptions: number;
 }
 
+/** What a request took of the backend's time, known once its last step was divided among all that were in it. */
 export interface SettledRequest {
   readonly requestId: string;
   /** As the request gave it. */
@@ -284,6 +291,7 @@ export interface SettledRequest {
   readonly kernelMs: number;
 }
 
+/** A request that left the engine, with what it was given and what that took. */
 export interface FinishedRequest {
   readonly requestId: string;
   /** As the request gave it. */

@@ -8,6 +8,7 @@ import { defaultLongPrefillTokenThreshold } from "./scheduler/scheduler-options.
 import { paramOf, schedulingOptions } from "./options/scheduling-options.js";
 import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
 
+/** What an engine runs and within which bounds. `createEngine` throws `invalid_option` for values that do not go together. */
 export interface EngineOptions extends OptionsOf<typeof schedulingOptions> {
   /** Neither is disposed by the engine. */
   readonly backend: Backend;
@@ -79,6 +80,7 @@ export const pauseModes = ["abort", "wait", "keep"] as const;
  */
 export type PauseMode = (typeof pauseModes)[number];
 
+/** An engine whose steps its owner may stop, and whose caches it may take away for a while. */
 export interface RunningEngine extends Engine {
   /** Throws `internal_error` unless blocks, block tables and queues agree: free + cached + used = total. */
   checkIntegrity(): void;

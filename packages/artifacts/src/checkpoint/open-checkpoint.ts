@@ -5,6 +5,7 @@ import { artifactInvalid } from "@octavo/text/files/artifact-file";
 import type { Checkpoint } from "./checkpoint.js";
 import { chooseGguf, openGguf } from "../gguf/checkpoint.js";
 
+/** How a checkpoint is opened. */
 export interface OpenCheckpointOptions {
   /** What the checkpoint is called; default the path as given. */
   readonly name?: string;

@@ -3,6 +3,7 @@ import type { ModelDescription } from "../checkpoint/describe-files.js";
 import type { Environment } from "./hub-settings.js";
 import { localModel } from "./local-model.js";
 
+/** How a description is fetched where a model is not on this machine. Times in ms. */
 export interface DescribeModelOptions {
   /** HF_* and proxy variables; default `process.env`. */
   readonly env?: Environment;

@@ -3,6 +3,7 @@ import type { FilePatterns } from "./file-selection.js";
 import type { Environment } from "./hub-settings.js";
 import { localModel } from "./local-model.js";
 
+/** How a model is found on this machine, or downloaded into the cache that Python's tools share. */
 export interface ResolveModelOptions {
   /** What is looked for; default a model. */
   readonly artifact?: "model" | "adapter";

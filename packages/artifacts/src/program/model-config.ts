@@ -113,6 +113,7 @@ export interface EncoderConfig {
   readonly classifierBias?: boolean;
 }
 
+/** What a sequence classification head gives: a score for each label, made of one pooled hidden state. */
 export interface ClassifierConfig {
   /** By the column of their score. */
   readonly labels: readonly string[];
@@ -226,6 +227,7 @@ export interface GatedDeltaConfig {
   readonly isByKeyHead?: true;
 }
 
+/** Rotary position embeddings (arXiv 2104.09864) of a model. */
 export interface RopeConfig {
   readonly theta: number;
   /** Rotated part of each head; headDim unless partial. */
@@ -237,6 +239,7 @@ export interface RopeConfig {
   readonly axes?: Uint8Array;
 }
 
+/** How rotations are stretched for contexts beyond those of the training, by transformers' `rope_type`. */
 export type RopeScaling =
   | { readonly kind: "none" }
   | { readonly kind: "linear"; readonly factor: number }

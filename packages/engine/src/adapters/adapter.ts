@@ -37,6 +37,7 @@ export interface Adapters {
   unload(name: string): LoadedAdapter;
 }
 
+/** How a LoRA adapter joins those that are loaded. */
 export interface LoadAdapterOptions {
   /** Replaces a loaded adapter of the same name; its requests still complete with the old one. */
   readonly inPlace?: boolean;

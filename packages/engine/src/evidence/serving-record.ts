@@ -39,6 +39,7 @@ export interface ServingRecord {
   readonly acceptedDraftTokens: number;
 }
 
+/** Times between the tokens of a request, in ms. */
 export interface GapSummary {
   readonly count: number;
   readonly meanMs: number;

@@ -4,6 +4,7 @@
  */
 export type Fault = EvictFault | PreemptFault | DelayFault | ThrottleFault;
 
+/** What can be planted to test how a server behaves: see `--enable-fault-injection`. */
 export type FaultKind = Fault["kind"];
 
 /** Faults that a request or a test can ask for. */

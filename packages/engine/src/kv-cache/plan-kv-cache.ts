@@ -9,6 +9,7 @@ export interface KvShape {
   readonly dtype: KvDtype;
 }
 
+/** What a KV cache must hold, and the memory that it may take. Sizes in bytes, lengths in tokens. */
 export interface KvCacheRequest extends KvShape {
   readonly blockSize: number;
   readonly maxModelLen: number;
@@ -23,6 +24,7 @@ export interface KvCacheRequest extends KvShape {
   readonly machineBytes?: number | undefined;
 }
 
+/** The size of a KV cache. */
 export interface KvCachePlan {
   readonly numBlocks: number;
   readonly bytesPerBlock: number;

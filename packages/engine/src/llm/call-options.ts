@@ -33,6 +33,7 @@ export interface GenerateOptions extends SamplingInput {
   readonly addSpecialTokens?: boolean | undefined;
 }
 
+/** What `LLM.chat` takes beside the conversation: sampling, tools, and what the template reads. */
 export interface ChatOptions
   extends Omit<GenerateOptions, "addSpecialTokens">, Omit<TemplateInput, "messages" | "tools"> {
   /** Functions that the model may call, or OpenAI's form of them. Those with `run` are run, several at once, and the model goes on. */
@@ -52,8 +53,10 @@ export interface ObjectResult<T> extends GenerationResult {
   readonly object: T;
 }
 
+/** Messages in the order in which they were said, as the chat template takes them. */
 export type Conversation = readonly TemplateMessage[];
 
+/** How texts become embeddings. */
 export interface EmbedOptions {
   /**
    * `cls` takes the first token's hidden state, `last` the last one's, `mean` the mean of all and `max` the largest value of each column;

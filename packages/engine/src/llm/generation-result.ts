@@ -41,6 +41,7 @@ export interface GeneratedSequence {
   readonly stopReason: string | number | undefined;
 }
 
+/** A whole answer. With `n` above 1, `text` and the like are those of the first sequence and `sequences` has all. */
 export interface GenerationResult {
   readonly requestId: string;
   /** Text of the first sequence. */

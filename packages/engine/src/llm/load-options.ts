@@ -41,6 +41,7 @@ export type ResolvedLoadOptions = ResolvedOptions<typeof loadingOptions> &
   ResolvedOptions<typeof schedulingOptions> &
   LoadCallbacks;
 
+/** How far a load is. `doneBytes` of `totalBytes` of this phase, or of `unit` where that is set. */
 export interface LoadProgress {
   /** "downloading", "loading weights" or, on GPUs, "compiling shaders" */
   readonly phase: string;

@@ -7,12 +7,15 @@ import { FileStates } from "./file-states.js";
 
 /** What sleeping models give back, in vLLM's numbers: nothing, or weights and KV cache; at 2, files may change meanwhile. */
 export const sleepLevels = [0, 1, 2] as const;
+/** How much of a model's memory is freed while it sleeps; see `SleepOptions.level`. */
 export type SleepLevel = (typeof sleepLevels)[number];
 
 /** Parts of a model that wake up, in vLLM's words. */
 export const wakeTags = ["weights", "kv_cache"] as const;
+/** A part of a sleeping model. */
 export type WakeTag = (typeof wakeTags)[number];
 
+/** How a model is put to sleep. */
 export interface SleepOptions {
   /**
    * 0: no step runs, memory stays. 1 (the default): weights and KV cache are freed, and the same weights come back. 2: the checkpoint's

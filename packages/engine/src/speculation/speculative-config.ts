@@ -3,6 +3,7 @@ import { OctavoError } from "@octavo/protocol/errors";
 /** How tokens are drafted. Methods, parameters and defaults are those of vLLM's `--speculative-config`. */
 export type SpeculativeConfig = NgramConfig | SuffixConfig | DraftModelConfig | Eagle3Config | MtpConfig;
 
+/** Speculative decoding by prompt lookup: what followed the last tokens earlier in the same request is the draft. */
 export interface NgramConfig {
   readonly method: "ngram";
   /** Draft tokens per sequence and step, at most; default 5. */
@@ -13,6 +14,7 @@ export interface NgramConfig {
   readonly promptLookupMax?: number | undefined;
 }
 
+/** Speculative decoding by suffixes of this request and of finished ones (SuffixDecoding, arXiv 2411.04975). */
 export interface SuffixConfig {
   readonly method: "suffix";
   /** Draft tokens per sequence and step, at most; default the depth. */
@@ -27,6 +29,7 @@ export interface SuffixConfig {
   readonly suffixDecodingMinTokenProb?: number | undefined;
 }
 
+/** Speculative decoding with a smaller model that drafts (Leviathan, Kalman and Matias 2023). */
 export interface DraftModelConfig {
   readonly method: "draft_model";
   /** A folder, a `.gguf` file or an id of the hub: a smaller model with the same vocabulary. */
@@ -37,6 +40,7 @@ export interface DraftModelConfig {
   readonly quantization?: string | undefined;
 }
 
+/** Speculative decoding with an EAGLE-3 head (arXiv 2503.01840). */
 export interface Eagle3Config {
   readonly method: "eagle3";
   /** A folder or an id of the hub: an EAGLE-3 head that was trained with the model. */

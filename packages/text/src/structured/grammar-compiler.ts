@@ -9,6 +9,7 @@ import { entriesToDrop } from "./fair-eviction.js";
 import type { Grammar, GrammarSpec } from "./grammar.js";
 import type { RuleSet } from "./node.js";
 
+/** Bounds of compiling grammars: work in steps, times in ms, memory in bytes. */
 export interface GrammarCompilerOptions {
   /** Ids that the model can give; may be more than the tokenizer has. */
   readonly vocabSize: number;

@@ -14,6 +14,7 @@ export interface TemplateMessage {
   readonly [key: string]: unknown;
 }
 
+/** What a chat template is rendered with. */
 export interface TemplateInput {
   readonly messages: readonly TemplateMessage[];
   readonly tools?: readonly unknown[];

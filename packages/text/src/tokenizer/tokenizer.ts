@@ -33,6 +33,7 @@ export interface TokenPair {
   readonly secondFrom: number | undefined;
 }
 
+/** How a text becomes ids. */
 export interface EncodeOptions {
   /** Add what the post-processor adds (BOS, for example); default true. */
   readonly addSpecialTokens?: boolean;
@@ -47,6 +48,7 @@ export interface EncodeOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** How ids become text again. */
 export interface DecodeOptions {
   /** Default true. */
   readonly skipSpecialTokens?: boolean;

@@ -2,6 +2,7 @@ import type { Sequence } from "../sequence.js";
 
 /** Values of `schedulingPolicy`: by arrival, by priority, fairly between tenants. */
 export const schedulingPolicyNames = ["fcfs", "priority", "fair"] as const;
+/** `fcfs`, first come first served; `priority`; or `fair`, shares by tenant. */
 export type SchedulingPolicyName = (typeof schedulingPolicyNames)[number];
 
 /** The result of trying to admit a waiting sequence; `later`: others may still be admitted, `full`: none may. */
