@@ -14,7 +14,7 @@ function sentencePieceMetadata(size: number): Record<string, GgufValue> {
     { length: 256 },
     (_, byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`,
   );
-  const letters = [..."\u2581etaoinshrdlucmfwypvbgkjqxz"];
+  const letters = "\u2581etaoinshrdlucmfwypvbgkjqxz".split("");
   const texts = [...letters];
   const numText = size - control.length - bytes.length;
   for (let i = 0; texts.length < numText; i++)
