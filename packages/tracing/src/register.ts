@@ -14,6 +14,7 @@ export interface ForeignSpanContext {
   readonly traceFlags: number;
 }
 
+/** What `register` sends and where; OpenTelemetry's environment variables give the defaults. */
 export interface RegisterOptions {
   /** `service.name`; default: `OTEL_SERVICE_NAME`, else `unknown_service`. */
   readonly serviceName?: string;

@@ -3,6 +3,7 @@ import type { SinkCounts, SpanSink } from "./export/span-sink.js";
 import type { LlmSpan } from "./span/llm-span.js";
 import { childContext, type TraceContext } from "./span/trace-context.js";
 
+/** What becomes a span, and what of a call is kept in it. */
 export interface TracingOptions {
   readonly sinks: readonly SpanSink[];
   /** Share of new traces that are kept, 0 to 1; traces that others began are kept as they decided. */

@@ -25,6 +25,7 @@ export interface Answer {
   readonly failure: AnswerFailure | undefined;
 }
 
+/** A tool call of an answer; arguments as the model wrote them. */
 export interface AnsweredToolCall {
   readonly id: string;
   readonly name: string;
@@ -32,11 +33,13 @@ export interface AnsweredToolCall {
   readonly arguments: string;
 }
 
+/** A token of an answer with its log-probability (natural logarithm). */
 export interface AnsweredToken {
   readonly text: string;
   readonly logprob: number;
 }
 
+/** Tokens of an answer, as the server counted them. */
 export interface AnswerUsage {
   readonly promptTokens: number | undefined;
   readonly completionTokens: number | undefined;
@@ -53,6 +56,7 @@ export interface AnswerTiming {
   readonly pieceMs: readonly number[];
 }
 
+/** Why there is no answer. */
 export interface AnswerFailure {
   /**
    * The server's own error code (`http_500` and the like where it gave none), or one of `connection` (no answer began),

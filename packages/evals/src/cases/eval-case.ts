@@ -34,6 +34,7 @@ export type CaseMessage = {
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
+/** A function that a model may call, in OpenAI's form. */
 export interface ToolDefinition {
   readonly type: "function";
   readonly function: {

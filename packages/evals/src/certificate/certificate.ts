@@ -30,6 +30,7 @@ export interface CertifiedCondition {
   readonly failedRuns: number;
 }
 
+/** Where the logits of a case first differ under a condition from those of the case alone. */
 export interface Divergence {
   readonly caseId: string;
   readonly condition: CertificateCondition;

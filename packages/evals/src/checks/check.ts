@@ -71,6 +71,7 @@ export interface Hypothesis {
   readonly verdict: Verdict;
 }
 
+/** How many cases decide, at a given difference and error rates. */
 export interface SampleSize {
   readonly have: number;
   /** For the stated power at the margin; undefined where no formula holds. */

@@ -11,6 +11,7 @@ import type { FieldRecord } from "./fields.js";
 import { maxLineBytes, readLines } from "./lines.js";
 import { invalidFile, invalidRecord, type Place, quoted } from "./place.js";
 
+/** How a CSV file is read as a dataset. */
 export interface CsvOptions {
   /** Default: a tab for `.tsv`, else a comma. */
   readonly delimiter?: string;

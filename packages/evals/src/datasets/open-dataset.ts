@@ -13,6 +13,7 @@ import { limitDataset } from "./limit-dataset.js";
 import { jsonlDataset } from "./jsonl.js";
 import { parquetDataset } from "./parquet.js";
 
+/** How a dataset is opened, and how many of its cases are taken. */
 export interface OpenDatasetOptions {
   /** Default: what the file is found to be. */
   readonly format?: DatasetFormat;

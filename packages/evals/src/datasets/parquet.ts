@@ -8,6 +8,7 @@ import type { FieldRecord } from "./fields.js";
 import { ParquetFile } from "./parquet-file.js";
 import { invalidFile, type Place, quoted } from "./place.js";
 
+/** How a Parquet file is read as a dataset. */
 export interface ParquetOptions {
   /** The column of a case's field, such as `{input: "question", expected: "answer"}`; others keep their names. */
   readonly columns?: Readonly<Record<string, string>>;

@@ -59,10 +59,12 @@ export interface EvaluatorSpec {
   readonly tags?: readonly string[];
 }
 
+/** What an evaluator is given beside the sample. */
 export interface EvaluateOptions {
   readonly signal: AbortSignal;
 }
 
+/** What an evaluator says of one answer: 0 to 1, or why it says nothing. */
 export type Score =
   | {
       readonly status: "scored";

@@ -17,6 +17,7 @@ export type GateOutcome =
   /** None of the changed files is one that this gate watches. */
   | "skipped";
 
+/** Whether a release passes, and by which evidence. */
 export interface GateResult {
   readonly name: string;
   readonly outcome: GateOutcome;

@@ -3,6 +3,7 @@ import type { Answer } from "../answers/answer.js";
 import type { CaseRow, ScoredAnswer } from "../run/case-row.js";
 import { type MeasuredColumn, type RequestMetric, requestMetrics } from "./expectation.js";
 
+/** Dollars per million tokens. */
 export interface Prices {
   readonly usdPerMillionInputTokens: number;
   readonly usdPerMillionOutputTokens: number;

@@ -27,6 +27,7 @@ export interface CalibrationOptions {
   readonly minimumPerLabel?: number;
 }
 
+/** How far a judge agrees with people's labels, or why that cannot be said. */
 export type CalibrationReport = Calibrated | CalibrationRefused;
 
 export interface Calibrated {

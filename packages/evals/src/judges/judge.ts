@@ -13,6 +13,7 @@ export interface JudgeModel {
   readonly withModel?: (model: string) => JudgeModel;
 }
 
+/** What a judge is asked. */
 export interface JudgeQuestion {
   readonly system: string;
   readonly user: string;
@@ -21,6 +22,7 @@ export interface JudgeQuestion {
   readonly withReason: boolean;
 }
 
+/** A judge's verdict on one question. */
 export interface JudgeAnswer {
   readonly label: string;
   /** Probability of each label, from the logprobs at the deciding token; undefined if the server gives none. */

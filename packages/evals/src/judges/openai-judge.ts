@@ -10,6 +10,7 @@ import { JudgeSpending, type SpendingLimits } from "./judge-spending.js";
 import { Limiter } from "./limiter.js";
 import { Outage } from "./outage.js";
 
+/** A judge behind an OpenAI-compatible endpoint. Times in ms. */
 export interface OpenAiJudgeSettings extends ServerSettings, SpendingLimits {
   readonly model: string;
   /** Limit on one attempt. Default 120,000. */

@@ -17,6 +17,7 @@ export interface ComparedPair {
 /** Which position a judge preferred in one order. */
 type Preference = "first" | "second" | "tie";
 
+/** Two answers to one case, compared by a judge in both orders. */
 export interface Comparison {
   /** The winner where both orders agree; else the position decided, and the pair is a tie. */
   readonly winner: "one" | "other" | "tie";
@@ -114,6 +115,7 @@ export const pairwiseEvaluator = defineEvaluator({
   },
 });
 
+/** Whether a judge prefers the answer that it is shown first. */
 export interface PositionBias {
   readonly numPairs: number;
   /** Share of pairs whose orders disagree: their winner depended on the position. */

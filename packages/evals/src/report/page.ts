@@ -8,6 +8,7 @@ import { gateSection } from "./sections/gate.js";
 import { header, overview } from "./sections/header.js";
 import { reportStyles } from "./styles.js";
 
+/** How an HTML report is laid out. */
 export interface PageOptions {
   /** What each check asks, to stand above its result. */
   readonly questions?: Readonly<Record<string, string>>;

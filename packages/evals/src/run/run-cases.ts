@@ -10,6 +10,7 @@ import type { Target } from "../targets/target.js";
 import type { CaseJournal } from "./case-journal.js";
 import type { CaseRow, ScoredAnswer } from "./case-row.js";
 
+/** What is run: every case through every target and every evaluator. */
 export interface CaseRun {
   readonly datasets: readonly Dataset[];
   /** Each answers every case. One called `baseline` is what evaluators that compare compare with. */

@@ -20,6 +20,7 @@ export interface EvaluationSummary {
 /** More of the scores failed than `maxFailureRate` allows: of one that asks a judge, or of one that does not. */
 export type EvaluatorStatus = "ok" | "judge_broken" | "evaluator_broken";
 
+/** What an evaluator said over a run, with confidence intervals. */
 export interface EvaluatorResult extends SliceSummary {
   readonly name: string;
   readonly output: OutputKind;
@@ -31,6 +32,7 @@ export interface EvaluatorResult extends SliceSummary {
   readonly tags: readonly TagSummary[];
 }
 
+/** Scores of the cases with one tag. */
 export interface TagSummary extends SliceSummary {
   readonly tag: string;
 }
@@ -50,6 +52,7 @@ export interface SliceSummary {
   readonly labels: readonly Counted[];
 }
 
+/** A name, and how often it occurred. */
 export interface Counted {
   readonly name: string;
   readonly count: number;

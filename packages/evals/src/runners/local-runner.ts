@@ -9,6 +9,7 @@ import type { ScoreJournal } from "./score-journal.js";
 import { scorePair } from "./score-pair.js";
 import { ThreadPool } from "./worker-threads/thread-pool.js";
 
+/** A runner in this process or in worker threads. Times in ms. */
 export interface LocalOptions {
   /** That score, beside this process's own: 0 for none, `auto` for as many as the machine has cores, at most 8. Default 0. */
   readonly threads?: number | "auto";

@@ -7,6 +7,7 @@ export interface ScoredCase {
   readonly score: Score;
 }
 
+/** How far a runner is, in pairs of case and evaluator. */
 export interface RunnerProgress {
   readonly done: number;
   readonly failed: number;

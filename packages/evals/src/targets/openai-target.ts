@@ -7,6 +7,7 @@ import { AnswerBuilder } from "./answer-builder.js";
 import { neighboursIn } from "./neighbours.js";
 import type { AnswerOptions, Neighbour, Target } from "./target.js";
 
+/** A server under test behind an OpenAI-compatible endpoint. Times in ms. */
 export interface OpenAiTargetSettings extends ServerSettings {
   readonly name: string;
   /** Undefined: the first one that `/v1/models` lists. */

@@ -33,6 +33,7 @@ export interface Neighbour {
   readonly kernelMs: number;
 }
 
+/** What is asked for along with an answer. */
 export interface AnswerOptions {
   readonly signal: AbortSignal;
   /** Defaults to now. */

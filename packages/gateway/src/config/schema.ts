@@ -222,6 +222,7 @@ const coreSchema = z.strictObject(configShape);
 /** gateway.yaml. */
 export const gatewaySchema = z.strictObject({ ...stageShape, ...configShape });
 
+/** A gateway.yaml, read and checked, with the settings of its stages. */
 export type GatewayConfig = z.output<typeof coreSchema> & { readonly stages: ReadonlyMap<string, unknown> };
 export type GatewayTargetConfig = z.output<typeof target>;
 export type RouteConfig = z.output<typeof route>;

@@ -23,6 +23,7 @@ import { runCall } from "./run-call.js";
 import { GatewayRuntime } from "./runtime.js";
 import { makeSideCall } from "./side-call.js";
 
+/** What a gateway runs on beside its configuration. */
 export interface GatewayOptions {
   readonly config: GatewayConfig;
   /** Targets that come and go, by the names that routes give them; their owner closes them. */

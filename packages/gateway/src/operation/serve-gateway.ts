@@ -14,6 +14,7 @@ export interface ServeGatewayOptions {
   readonly adminPortOffset?: number;
 }
 
+/** A gateway that listens. Disposing it ends it after the calls under way. */
 export interface RunningGateway {
   readonly url: string;
   readonly adminUrl: string | undefined;

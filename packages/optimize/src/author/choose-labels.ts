@@ -4,6 +4,7 @@ import { Random } from "@octavo/statistics";
 /** How a case came to be labelled: figures are of those drawn at random alone, since hard ones flatter nobody. */
 export type LabelChoice = "random" | "hard";
 
+/** What a person said of one answer. */
 export interface HumanLabel {
   readonly caseId: string;
   readonly passed: boolean;

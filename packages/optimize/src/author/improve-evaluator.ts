@@ -27,6 +27,7 @@ export interface ImproveOptions {
   readonly signal: AbortSignal;
 }
 
+/** A new version of an evaluator, held against the old one on labels that it never saw. */
 export interface Improvement {
   /** What is to be used from now on: the new version, or what there was. */
   readonly evaluator: AuthoredEvaluator;

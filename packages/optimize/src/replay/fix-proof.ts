@@ -51,6 +51,7 @@ export interface PreparedReplay extends AsyncDisposable {
 /** Makes a replay ready, with other randomness for another pair. */
 export type ReplaySide = (pair: number) => Promise<PreparedReplay>;
 
+/** How a fix is proven by replay. */
 export interface ProveFixOptions {
   readonly patch: FixProof["patch"];
   readonly on: FixProof["on"];

@@ -33,6 +33,7 @@ export interface RecordedWorkload {
   readonly numWithPrompts: number;
 }
 
+/** A call of the recorded traffic. */
 export interface RecordedCall {
   readonly span: SpanRecord;
   readonly isOfCluster: boolean;

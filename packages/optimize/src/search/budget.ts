@@ -11,6 +11,7 @@ export interface Spending {
 }
 
 export const budgetUnits = ["calls", "tokens", "dollars", "gpuSeconds"] as const;
+/** What a search may spend. */
 export type BudgetLimits = Partial<Spending>;
 
 export const nothingSpent: Spending = { calls: 0, tokens: 0, dollars: 0, gpuSeconds: 0 };

@@ -12,6 +12,7 @@ import { Search, type Validated } from "./search.js";
 import { type CaseParts, refuseLeaks } from "./split.js";
 import { TeacherDesk, type TeacherSettings, type TeacherTally } from "./teacher.js";
 
+/** What is searched, with which budget, by which evaluators. */
 export interface OptimizeOptions {
   /** The artifact that will serve: what is tuned is tuned for it. */
   readonly target: Target;
@@ -48,6 +49,7 @@ export interface SearchProgress {
   readonly bestScore: number | undefined;
 }
 
+/** What a search found, with the evidence for it. */
 export interface OptimizeResult {
   readonly optimizer: string;
   /** `better` where the held-out interval of the gain lies above 0. */
@@ -72,6 +74,7 @@ export interface OptimizeResult {
   readonly endedBy: string | undefined;
 }
 
+/** The found prompt against the first one, on cases that the search never saw. */
 export interface HeldOutComparison {
   readonly numCases: number;
   readonly seed: number;

@@ -4,6 +4,7 @@ import { BudgetEnded } from "./budget.js";
 import { journalKey, type SearchJournal } from "./journal-rows.js";
 import { spendingOf, requireAnswer, type TokenPrices } from "./scorer.js";
 
+/** The model that proposes, behind an OpenAI-compatible endpoint. */
 export interface TeacherSettings {
   /** A model that writes; never the one that is scored unless the user says so. */
   readonly model: Target;

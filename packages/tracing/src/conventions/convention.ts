@@ -6,6 +6,7 @@ import { traceAiAttributes } from "./traceai.js";
 /** A vocabulary for spans. A span may be rendered in several at once: their names do not collide. */
 export type ConventionName = "opentelemetry" | "openinference" | "traceai";
 
+/** The attributes of a span by the names of one convention. */
 export type Convention = (span: LlmSpan) => Attributes;
 
 /** How each convention names what a span knows. */

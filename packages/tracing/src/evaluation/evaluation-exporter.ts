@@ -6,6 +6,7 @@ import { within } from "../export/within.js";
 import type { Attributes } from "../span/llm-span.js";
 import { type EvaluationResult, otlpEvaluation, otlpLogsBody } from "./evaluation-result.js";
 
+/** Where evaluation results go by OTLP, as log records. Times in ms. */
 export interface EvaluationExporterOptions {
   /** OTLP over HTTP with JSON: a collector's base address, or the full one of its logs. */
   readonly endpoint: string;

@@ -2,6 +2,7 @@ import { request as httpRequest, Agent as HttpAgent } from "node:http";
 import { request as httpsRequest, Agent as HttpsAgent } from "node:https";
 import { OctavoError } from "@octavo/protocol";
 
+/** What a receiver answered. */
 export interface PostAnswer {
   readonly status: number;
   readonly retryAfterMs: number | undefined;

@@ -9,6 +9,7 @@ import type { SinkCounts, SpanSink } from "./span-sink.js";
 import { WaitingSpans } from "./waiting-spans.js";
 import { within } from "./within.js";
 
+/** Where spans go by OTLP, and how many may wait for that. Times in ms. */
 export interface OtlpExporterOptions {
   /** OTLP over HTTP with JSON: a collector's base address, or the full one of its traces. */
   readonly endpoint: string;

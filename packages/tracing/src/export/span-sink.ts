@@ -10,6 +10,7 @@ export interface SpanSink {
   close(deadlineMs: number): Promise<void>;
 }
 
+/** What became of the spans, or other records, that a sink was given; counts since it was opened. */
 export interface SinkCounts {
   readonly delivered: number;
   /** The buffer was full. */

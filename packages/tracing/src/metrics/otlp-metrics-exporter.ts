@@ -7,6 +7,7 @@ import type { Attributes } from "../span/llm-span.js";
 import { otlpMetricsBody } from "./otlp-metrics-json.js";
 import type { ServerMetrics } from "./server-metrics.js";
 
+/** Where metrics go by OTLP, and how often. Times in ms. */
 export interface OtlpMetricsExporterOptions {
   readonly metrics: ServerMetrics;
   /** OTLP over HTTP with JSON: a collector's base address, or the full one of its metrics. */

@@ -16,6 +16,7 @@ export interface ServedCall {
   readonly outputs: readonly OutputTimes[];
 }
 
+/** Times of an answer's tokens, in ms. */
 export interface OutputTimes {
   readonly timeToFirstTokenMs: number;
   /** Mean after the first; undefined where there was one token. */

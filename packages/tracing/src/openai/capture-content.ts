@@ -11,6 +11,7 @@ export interface WireExchange {
   readonly answer: unknown;
 }
 
+/** How much of a call's content is kept, and what is replaced in it. */
 export interface CaptureBounds {
   /** Limit on requests and answers together; the rest is cut. */
   readonly maxCharacters: number;

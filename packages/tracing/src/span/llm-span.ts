@@ -26,6 +26,7 @@ export interface LlmSpan {
   readonly content: CapturedContent | undefined;
 }
 
+/** A span's place in its trace, as W3C's trace context has it. */
 export interface SpanIdentity {
   /** 32 lower-case hexadecimal digits, not all 0. */
   readonly traceId: string;
@@ -35,6 +36,7 @@ export interface SpanIdentity {
   readonly traceState: string | undefined;
 }
 
+/** Kinds of calls, by the names of OpenTelemetry's `gen_ai.operation.name`. */
 export type LlmOperation = "chat" | "text_completion" | "embeddings" | "rerank";
 
 /**
@@ -50,11 +52,13 @@ export type SpanOutcome =
       readonly message: string | undefined;
     };
 
+/** Where a call went. */
 export interface ServerAddress {
   readonly host: string;
   readonly port: number | undefined;
 }
 
+/** What a request asked for, as far as it said so. */
 export interface LlmRequestFacts {
   readonly model?: string;
   readonly stream?: boolean;
@@ -74,6 +78,7 @@ export interface LlmRequestFacts {
   readonly conversationId?: string;
 }
 
+/** What an answer said of itself. */
 export interface LlmResponseFacts {
   readonly id?: string;
   readonly model?: string;
@@ -88,6 +93,7 @@ export interface LlmResponseFacts {
   readonly toolNames?: readonly string[];
 }
 
+/** Tokens as the server counted them; absent where it said nothing. */
 export interface TokenUsage {
   readonly inputTokens?: number;
   readonly outputTokens?: number;
@@ -96,6 +102,7 @@ export interface TokenUsage {
   readonly reasoningOutputTokens?: number;
 }
 
+/** When the parts of a stream came, in ms. */
 export interface StreamTimes {
   /** From the request to the first chunk of any kind. */
   readonly timeToFirstChunkMs: number | undefined;
@@ -182,12 +189,14 @@ export interface SpanContextAttributes {
   readonly attributes?: Attributes;
 }
 
+/** The prompt that a call was rendered from, where the caller names it. */
 export interface PromptTemplate {
   readonly template?: string;
   readonly version?: string;
   readonly variables?: Readonly<Record<string, unknown>>;
 }
 
+/** What OpenTelemetry's attributes may hold. */
 export type AttributeValue =
   | string
   | number
@@ -195,8 +204,10 @@ export type AttributeValue =
   | readonly string[]
   | readonly number[]
   | readonly boolean[];
+/** Attributes of a span, a metric or a process, by name. */
 export type Attributes = Readonly<Record<string, AttributeValue>>;
 
+/** What was asked and answered, kept where `captureContent` says so, cut and redacted. */
 export interface CapturedContent {
   readonly systemInstructions: readonly MessagePart[];
   readonly inputMessages: readonly CapturedMessage[];
@@ -207,6 +218,7 @@ export interface CapturedContent {
   readonly prompts: readonly string[];
 }
 
+/** One message of a call's content. */
 export interface CapturedMessage {
   readonly role: string;
   readonly parts: readonly MessagePart[];

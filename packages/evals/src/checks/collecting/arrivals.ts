@@ -8,6 +8,7 @@ export interface ClientLoad {
   readonly burstiness: number;
 }
 
+/** When a case is sent, in ms from the beginning. */
 export interface Arrival {
   readonly tenant: string;
   /** From the beginning. */

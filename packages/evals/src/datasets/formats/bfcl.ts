@@ -23,6 +23,7 @@ import { parsePythonCall } from "./python-call.js";
 /** Golds are held whole; the leaderboard's largest file of them is under a megabyte. */
 const maxAnswerFileBytes = 128 * 1024 * 1024;
 
+/** How the Berkeley function-calling leaderboard's files are read. */
 export interface BfclOptions {
   /** The file with the golds. Default: that of the same name in `possible_answer` beside the questions. */
   readonly answers?: string;

@@ -19,6 +19,7 @@ const tasks: readonly RulerTask[] = [
   ...questionTasks,
 ];
 
+/** How cases of RULER (arXiv 2404.06654) are made. Lengths in tokens. */
 export interface RulerOptions {
   /** Default: those that the given texts and questions suffice for. */
   readonly tasks?: readonly RulerTaskName[];

@@ -9,6 +9,7 @@ import { scoringTask } from "../scoring-task.js";
 import type { BullMqConnection } from "./queue-address.js";
 import { JobBoard } from "./job-board.js";
 
+/** A runner whose pairs of case and evaluator are jobs in Redis. */
 export interface BullMqRunnerOptions extends BullMqConnection {
   /** Pairs that are in the queue or with workers at a time. Default 512, at most 4096. */
   readonly pairsInFlight?: number;

@@ -3,6 +3,7 @@ import { request } from "undici";
 import { z } from "zod";
 import type { BatchCluster, JobStatus } from "../batch-jobs/batch-cluster.js";
 
+/** A Ray cluster that runs evaluation jobs. */
 export interface RayClusterOptions {
   /** URL of the head's dashboard, such as `http://127.0.0.1:8265`. */
   readonly dashboardUrl: string;

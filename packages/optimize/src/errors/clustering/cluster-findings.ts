@@ -18,6 +18,7 @@ export interface FindingCluster {
   readonly findings: readonly CallFinding[];
 }
 
+/** How findings are put together. */
 export interface ClusterOptions {
   /** Default: words and pairs of words, hashed. */
   readonly embed?: EmbedTexts | undefined;
