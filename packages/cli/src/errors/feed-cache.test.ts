@@ -111,6 +111,11 @@ test("files that did not change are not read again, those that did are, and othe
     assert.equal(await changing.recallOfFiles({ files: [file], reading: "a" }, make), "half");
     await sleep(70);
     assert.equal(await recall(), 5);
+
+    // what nobody asked for goes, and nothing that is somebody else's
+    await writeFile(join(folder, "cache", "notes.json"), "mine");
+    await new FeedCache(join(folder, "cache")).prune();
+    assert.deepEqual(await readdir(join(folder, "cache")), ["notes.json"]);
   } finally {
     await rm(folder, { recursive: true });
   }

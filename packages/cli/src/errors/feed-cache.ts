@@ -11,6 +11,9 @@ const settledMs = 50;
 
 const headerEnd = "\n";
 
+/** Files that are a cache's own, among whatever else its folder may hold. */
+const ownFile = /^[0-9a-f]{64}\.json(?:\.\d+\.partial)?$/;
+
 /**
  * What `octavo errors list` need not find again: results by what they were made of, a file each in one folder. An entry that is of
  * something else now is made again; so is one that cannot be read or is not what was written, and `numBroken` counts it. Entries
@@ -49,7 +52,8 @@ export class FeedCache {
   async prune(): Promise<void> {
     const names = await readdir(this.#folder).catch(() => []);
     for (const name of names)
-      if (!this.#asked.has(name)) await rm(join(this.#folder, name), { force: true }).catch(() => undefined);
+      if (ownFile.test(name) && !this.#asked.has(name))
+        await rm(join(this.#folder, name), { force: true }).catch(() => undefined);
   }
 
   async #recall<Value>(
