@@ -21,23 +21,25 @@ export interface JudgedPlant {
     readonly patch: string;
     readonly verdict: FixProof["verdict"];
     readonly reason: string;
+    readonly pairs: number;
   }[];
 }
 
 export interface JudgingOptions {
   readonly seed: number;
-  /** Of replays of the right patch, at each of three looks; 0: proposals alone. */
+  /** Of replays of each patch, right or wrong, at each of three looks. */
   readonly pairs: number;
-  /** Of replays of each wrong patch, looked at once. */
-  readonly wrongPairs: number;
+  /** Patches that right nothing. */
   readonly wrong: number;
+  /** Whether the right patch is replayed. */
+  readonly right: boolean;
 }
 
 /** Records a plant, asks the feed what to change for the largest cluster that a setting answers, and has replay judge that and patches that right nothing. */
 export async function judgeMisconfiguration(
   plant: Misconfiguration,
   folder: string,
-  { seed, pairs, wrongPairs, wrong }: JudgingOptions,
+  { seed, pairs, wrong, right: isReplayed }: JudgingOptions,
 ): Promise<JudgedPlant> {
   const { config, spans, state } = await recordPlant(plant, folder, seed);
   const given = ["--spans", spans, "--state", state, "--config", config, ...plant.limits, "--json"];
@@ -49,7 +51,7 @@ export async function judgeMisconfiguration(
   const clusters = entries.map(({ kind, cause, count }) => [`${kind} ${cause}`, count] as const);
   const prove = async (...more: readonly string[]): Promise<FixProof> => {
     const own = plant.evaluator === undefined ? [] : ["--evaluator", JSON.stringify(plant.evaluator)];
-    const args = ["errors", "prove", entry?.id ?? "", ...given, ...own, ...more];
+    const args = ["errors", "prove", entry?.id ?? "", ...given, ...own, "--pairs", String(pairs), ...more];
     return JSON.parse(await runCommand(args)) as FixProof;
   };
   const { name, right } = plant;
@@ -58,18 +60,12 @@ export async function judgeMisconfiguration(
   if (entry === undefined) return { name, clusters, proposed, isRight, proof: undefined, wrong: [] };
   const trials = [];
   for (const [setting, value] of plant.wrong.slice(0, wrong)) {
-    const { verdict, reason } = await prove(
-      "--pairs",
-      String(wrongPairs),
-      "--looks",
-      "1",
-      "--set",
-      `${setting}=${value}`,
-    );
-    trials.push({ patch: `${setting}=${value}`, verdict, reason });
+    const patch = `${setting}=${value}`;
+    const { verdict, reason, pairs: replayed } = await prove("--set", patch);
+    trials.push({ patch, verdict, reason, pairs: replayed });
   }
-  if (!isRight || pairs === 0) return { name, clusters, proposed, isRight, proof: undefined, wrong: trials };
-  const { verdict, reason, target, pairs: proven } = await prove("--pairs", String(pairs));
+  if (!isRight || !isReplayed) return { name, clusters, proposed, isRight, proof: undefined, wrong: trials };
+  const { verdict, reason, target, pairs: proven } = await prove();
   const proof = { verdict, reason, target, pairs: proven };
   return { name, clusters, proposed, isRight, proof, wrong: trials };
 }

@@ -126,6 +126,7 @@ test("exports these values and no others", () => {
     "serveQueue",
     "serverTokens",
     "spanDataset",
+    "spanFilesOf",
     "stringMatch",
     "tailCheck",
     "tenantFairnessCheck",

@@ -50,6 +50,7 @@ export {
   type ClusterOptions,
   type EmbedTexts,
   type FindingCluster,
+  type Recall,
 } from "./errors/clustering/cluster-findings.js";
 export { clusterQuality, type ClusterQuality } from "./errors/clustering/cluster-quality.js";
 export {

@@ -7,11 +7,13 @@ import {
   markEntry,
   renderPatch,
   type ConfigPatch,
+  type Recall,
   updateFeed,
 } from "@octavo/optimize";
 import { OctavoError } from "@octavo/protocol/errors";
 import { option } from "@octavo/protocol/options";
 import { defineCommand } from "../command.js";
+import { FeedCache } from "../errors/feed-cache.js";
 import { findingRows, readState, stateRows, writeState } from "../errors/feed-files.js";
 import { judgeRows } from "../eval/eval-rows.js";
 import { announceChanges, webhookRows } from "../errors/feed-webhook.js";
@@ -34,13 +36,19 @@ export const errorsListCommand = defineCommand({
   async run(options) {
     const { state: path, json } = options;
     const files = await readPatchable(options);
-    const { findings, calls, unverified } = await readFindings(options);
+    const cache = new FeedCache(`${path}.cache`);
+    const { findings, calls, unverified } = await readFindings(options, cache);
     const before = await readState(path);
-    const found = updateFeed(
-      before,
-      await clusterFindings(findings, { embed: embedOf(options) }),
-      Date.now(),
-    );
+    const embed = embedOf(options);
+    const recall: Recall = (content, make) => cache.recall(content, make);
+    // a server's model may be another one under the same name: its clusters are made each time
+    const clusters = await clusterFindings(findings, embed === undefined ? { recall } : { embed });
+    await cache.prune();
+    if (cache.numBroken > 0)
+      process.stderr.write(
+        `${cache.numBroken} files in ${path}.cache could not be used; what they held was made again\n`,
+      );
+    const found = updateFeed(before, clusters, Date.now());
     const state = await withJudgedCauses(found, options);
     await writeState(path, state);
     const entries = state.entries.map((entry) => ({ ...entry, fix: fixOf(entry, files) ?? null }));
@@ -74,6 +82,7 @@ function printFeed({ entries, calls, findings, unverified }: ListedFeed): void {
       { head: "cause", of: ({ cause }) => printable(cause) },
       { head: "judged", of: ({ judged }) => judged?.cause ?? "" },
       { head: "findings", of: ({ count }) => count },
+      { head: "worded alike", of: alikeText },
       { head: "last seen", of: ({ last_seen: last }) => new Date(last).toISOString().slice(0, 19) },
       {
         head: "fix to try",
@@ -81,6 +90,14 @@ function printFeed({ entries, calls, findings, unverified }: ListedFeed): void {
       },
     ])}`,
   );
+}
+
+/** Without labels nobody knows whether a cluster has one cause; how its findings are worded can be told. */
+function alikeText({ wordings, commonest_share: share, spread }: FeedEntry): string {
+  if (wordings === undefined || share === undefined || spread === undefined) return "";
+  return wordings === 1
+    ? "100 %"
+    : `${Math.floor(100 * share)} %, ${wordings} wordings, spread ${spread.toFixed(2)}`;
 }
 
 /** `octavo errors mark ID STATUS`. */

@@ -44,7 +44,18 @@ const finding = {
 } as const;
 const [entry] = updateFeed(
   emptyFeed,
-  [{ id: "a", kind: "serving", cause: "queue", wording: "late", findings: [finding] }],
+  [
+    {
+      id: "a",
+      kind: "serving",
+      cause: "queue",
+      wording: "late",
+      numWordings: 1,
+      commonestShare: 1,
+      spread: 0,
+      findings: [finding],
+    },
+  ],
   1,
 ).entries;
 

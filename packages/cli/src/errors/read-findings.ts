@@ -1,14 +1,16 @@
 import { existsSync } from "node:fs";
-import { readSpanValues, wantedCalls } from "@octavo/evals";
+import { readSpanValues, spanFilesOf, wantedCalls } from "@octavo/evals";
 import {
   type CallFinding,
   findingsOfAlert,
   findingsOfGatewayLog,
   findingsOfSpan,
+  type FindingLimits,
   type RecordedCall,
 } from "@octavo/optimize";
 import { OctavoError } from "@octavo/protocol/errors";
 import { defaultStoreFolder } from "@octavo/tracing/store";
+import type { FeedCache } from "./feed-cache.js";
 
 export interface FindingSources {
   readonly spans: readonly string[] | undefined;
@@ -26,30 +28,60 @@ export interface ReadFindings {
   readonly unverified: number;
 }
 
-/** Findings of spans, of the gateway's logs and of alerts; of the default store where no source is given. */
-export async function readFindings(sources: FindingSources): Promise<ReadFindings> {
-  const { gatewayLog = [], alerts = [] } = sources;
+/**
+ * Findings of spans, of the gateway's logs and of alerts; of the default store where no source is given. Files that are as they were
+ * when `cache` last saw them are not read. A span that is recorded twice has its findings once.
+ */
+export async function readFindings(sources: FindingSources, cache: FeedCache): Promise<ReadFindings> {
+  const { gatewayLog = [], alerts = [], firstTokenMs, gapMs, score } = sources;
+  const limits = { firstTokenMs, gapMs, score };
+  const found: ReadFindings[] = [];
+  const read = async (kind: string, files: readonly string[], make: () => Promise<ReadFindings>) =>
+    found.push(
+      await cache.recallOfFiles({ files, reading: JSON.stringify([kind, ...Object.values(limits)]) }, make),
+    );
+  for (const path of spanPaths(sources))
+    for (const file of await spanFilesOf(path)) await read("spans", [file], () => ofSpans(file, limits));
+  for (const path of gatewayLog)
+    // what share of its attempts a target failed is of all files of a log
+    await read("gateway", await spanFilesOf(path), async () =>
+      findingsOfGatewayLog(await valuesOf(path), limits),
+    );
+  for (const path of alerts)
+    for (const file of await spanFilesOf(path)) await read("alerts", [file], () => ofAlerts(file));
+  const ofKnownSpans = new Set<string>();
+  const findings = found
+    .flatMap((one) => one.findings)
+    .filter(({ id, spanId }) => {
+      if (spanId === undefined) return true;
+      const isNew = !ofKnownSpans.has(id);
+      ofKnownSpans.add(id);
+      return isNew;
+    });
+  const sum = (count: "calls" | "unverified") => found.reduce((total, one) => total + one[count], 0);
+  return { findings, calls: sum("calls"), unverified: sum("unverified") };
+}
+
+async function ofSpans(file: string, limits: FindingLimits): Promise<ReadFindings> {
   const findings: CallFinding[] = [];
   let [calls, unverified] = [0, 0];
-  for await (const { span } of spansOf(sources)) {
-    const found = findingsOfSpan(span, sources);
-    calls += 1;
-    unverified += found.unverified;
-    findings.push(...found.findings);
-  }
-  for (const path of gatewayLog) {
-    const found = findingsOfGatewayLog(await valuesOf(path), sources);
-    calls += found.calls;
-    unverified += found.unverified;
-    for (const finding of found.findings) findings.push(finding);
-  }
-  for (const path of alerts)
-    for await (const value of readSpanValues(path)) {
-      const found = findingsOfAlert(value);
+  for await (const value of readSpanValues(file))
+    for (const span of wantedCalls(value, {})) {
+      const found = findingsOfSpan(span, limits);
+      calls += 1;
       unverified += found.unverified;
       findings.push(...found.findings);
     }
   return { findings, calls, unverified };
+}
+
+async function ofAlerts(file: string): Promise<ReadFindings> {
+  const found = (await valuesOf(file)).map((value) => findingsOfAlert(value));
+  return {
+    findings: found.flatMap(({ findings }) => findings),
+    calls: 0,
+    unverified: found.reduce((sum, { unverified }) => sum + unverified, 0),
+  };
 }
 
 /** The recorded calls, and which of them have a finding that is wanted. */
@@ -68,9 +100,13 @@ export async function readGatewayLog({ gatewayLog = [] }: FindingSources): Promi
   return (await Promise.all(gatewayLog.map(valuesOf))).flat();
 }
 
-async function* spansOf({ spans, gatewayLog, alerts }: FindingSources) {
+function spanPaths({ spans, gatewayLog, alerts }: FindingSources): readonly string[] {
   const isElsewhere = gatewayLog !== undefined || alerts !== undefined;
-  for (const path of spans ?? (isElsewhere ? [] : [ownStore()]))
+  return spans ?? (isElsewhere ? [] : [ownStore()]);
+}
+
+async function* spansOf(sources: FindingSources) {
+  for (const path of spanPaths(sources))
     for await (const value of readSpanValues(path)) for (const span of wantedCalls(value, {})) yield { span };
 }
 

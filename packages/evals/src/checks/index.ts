@@ -10,7 +10,7 @@ export {
   wantedCalls,
 } from "../spans/from-spans.js";
 export * from "../spans/gather-spans.js";
-export { readSpans, readSpanValues } from "../spans/read-spans.js";
+export { readSpans, readSpanValues, spanFilesOf } from "../spans/read-spans.js";
 export { type Fact, factNames } from "../spans/fact-names.js";
 export { recordedContent } from "../spans/recorded-content.js";
 export { recordedExchanges } from "../spans/recorded-exchange.js";

@@ -14,12 +14,13 @@ export interface Line {
 
 /**
  * The lines of UTF-8 text, in batches: those that end in one piece of the source. No more than a piece and the line that
- * is being read is held. A byte order mark is dropped.
+ * is being read is held. A byte order mark is dropped. With `mayBeCutOff`, a last line that ends inside a character is left out.
  * @throws OctavoError `dataset_invalid` for a line that is not UTF-8 or too long
  */
 export async function* readLines(
   source: ByteSource,
   limitBytes = maxLineBytes,
+  { mayBeCutOff = false }: { readonly mayBeCutOff?: boolean } = {},
 ): AsyncGenerator<readonly Line[]> {
   let number = 0;
   let partial: Buffer[] = [];
@@ -51,7 +52,8 @@ export async function* readLines(
     }
     if (lines.length > 0) yield lines;
   }
-  if (partial.length > 0) yield [finish(Buffer.alloc(0))];
+  if (partial.length === 0 || (mayBeCutOff && number > 0 && !isUtf8(Buffer.concat(partial)))) return;
+  yield [finish(Buffer.alloc(0))];
 }
 
 function checkLength(bytes: number, limitBytes: number, path: string, number: number): void {

@@ -75,4 +75,7 @@ export const callMarks: Readonly<Record<string, ReadonlySet<string>>> = {
   operation: new Set(["chat", "text_completion"]),
   "openinference.span.kind": new Set(["LLM"]),
   "fi.span.kind": new Set(["LLM"]),
+  // OpenLLMetry's spans without OpenTelemetry's own mark, and Langfuse's
+  "llm.request.type": new Set(["chat", "completion"]),
+  "langfuse.observation.type": new Set(["generation"]),
 };

@@ -226,7 +226,7 @@ test("files are lines or one value, and say which line is wrong", async () => {
     assert.equal((await read("c.jsonl", "")).length, 0);
     const invalid = (part: string) => (thrown: unknown) =>
       thrown instanceof OctavoError && thrown.code === "dataset_invalid" && thrown.message.includes(part);
-    await assert.rejects(read("d.jsonl", `${line}\n{"start_ms": 1`), invalid("line 2"));
+    await assert.rejects(read("d.jsonl", `${line}\n{"start_ms": 1\n`), invalid("line 2"));
     await assert.rejects(read("e.parquet", "PAR1"), invalid("Parquet"));
     await assert.rejects(all(join(folder, "none")), invalid("cannot be read"));
   } finally {

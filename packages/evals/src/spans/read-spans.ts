@@ -1,4 +1,5 @@
-import { readdir, readFile, stat } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import { open, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { OctavoError, systemProblem, parseJson } from "@octavo/protocol";
 import { fileSource } from "../datasets/byte-source.js";
@@ -17,29 +18,37 @@ export async function* readSpans(path: string, reading: SpanReading): AsyncGener
 
 /**
  * The JSON values of a file of spans, in its order: JSON lines (rows of a store, OTLP bodies, spans), one JSON value, or a
- * Parquet file as `octavo traces export` writes it. Of a folder, all of its `.jsonl` and `.parquet` files, as a store has them.
- * Memory: a line, or a row group.
+ * Parquet file as `octavo traces export` writes it. Of a folder, all of its files, as `spanFilesOf` finds them. The last of several
+ * lines is left out where it is cut off: whoever writes the file has not ended it yet, or was killed. Memory: a line, or a row group.
  *
  * @throws OctavoError `dataset_invalid` that names the file and the line
  */
 export async function* readSpanValues(path: string): AsyncGenerator {
-  const found = await stat(path).catch((cause: unknown) => {
-    throw new OctavoError("dataset_invalid", `the spans in ${path} cannot be read: ${systemProblem(cause)}`, {
-      param: path,
-      cause,
-    });
-  });
-  if (!found.isDirectory()) {
-    yield* valuesOfFile(path, found.size);
-    return;
-  }
+  for (const file of await spanFilesOf(path)) yield* valuesOfFile(file, (await statOf(file)).size);
+}
+
+/**
+ * A file itself; of a folder, its `.jsonl` and `.parquet` files by name, and those of the folders in it whose names end so.
+ * @throws OctavoError `dataset_invalid` where there is none
+ */
+export async function spanFilesOf(path: string): Promise<readonly string[]> {
+  if (!(await statOf(path)).isDirectory()) return [path];
   const names = await readdir(path);
   const files = names.filter((name) => /\.(?:jsonl|parquet)$/.test(name)).toSorted();
   if (files.length === 0)
     throw new OctavoError("dataset_invalid", `${path} holds no spans: no file ends in .jsonl or .parquet`, {
       param: path,
     });
-  for (const name of files) yield* readSpanValues(join(path, name));
+  return (await Promise.all(files.map((name) => spanFilesOf(join(path, name))))).flat();
+}
+
+async function statOf(path: string): Promise<Stats> {
+  return stat(path).catch((cause: unknown) => {
+    throw new OctavoError("dataset_invalid", `the spans in ${path} cannot be read: ${systemProblem(cause)}`, {
+      param: path,
+      cause,
+    });
+  });
 }
 
 async function* valuesOfFile(path: string, size: number): AsyncGenerator {
@@ -47,20 +56,38 @@ async function* valuesOfFile(path: string, size: number): AsyncGenerator {
     for await (const { record } of readParquetRows(path)) yield record;
     return;
   }
-  for await (const lines of readLines(fileSource(path), mostWholeBytes)) {
+  let brokenLine: number | undefined;
+  for await (const lines of readLines(fileSource(path), mostWholeBytes, { mayBeCutOff: true })) {
     for (const { number, text } of lines) {
+      if (brokenLine !== undefined) throw notJson(path, brokenLine);
       if (text.trim() === "") continue;
       const parsed = parseJson(text);
       if (parsed !== undefined) {
         yield parsed.value;
         continue;
       }
-      if (number > 1 || size > mostWholeBytes)
-        throw new OctavoError("dataset_invalid", `${path}, line ${number}: not JSON`, { param: path });
+      if (number > 1 || size > mostWholeBytes) {
+        brokenLine = number;
+        continue;
+      }
       yield await wholeJson(path);
       return;
     }
   }
+  if (brokenLine !== undefined && (brokenLine === 1 || (await endsLine(path))))
+    throw notJson(path, brokenLine);
+}
+
+function notJson(path: string, line: number): OctavoError {
+  return new OctavoError("dataset_invalid", `${path}, line ${line}: not JSON`, { param: path });
+}
+
+/** Whether its last byte is a line feed. */
+async function endsLine(path: string): Promise<boolean> {
+  await using file = await open(path);
+  const { size } = await file.stat();
+  const { buffer } = await file.read(Buffer.alloc(1), 0, 1, Math.max(0, size - 1));
+  return buffer[0] === 0x0a;
 }
 
 async function wholeJson(path: string): Promise<unknown> {

@@ -65,14 +65,15 @@ function ofResource(value: unknown): readonly SpanRecord[] {
 
 function ofRow(row: Readonly<Record<string, unknown>>): SpanRecord | undefined {
   const durationMs = row["duration_ms"];
-  if (typeof durationMs !== "number") return undefined;
+  const startEpochMs = epochMs(row["start_ms"], "ms");
+  if (typeof durationMs !== "number" || startEpochMs === undefined) return undefined;
   const own = parsedObject(row["attributes"]);
   const facts = new Map(Object.entries({ ...own, ...row }).filter(([, cell]) => cell !== null));
   facts.delete("attributes");
   return {
     spanId: textOf(row["span_id"]),
     traceId: textOf(row["trace_id"]),
-    startEpochMs: Number(row["start_ms"]),
+    startEpochMs,
     durationMs,
     side: sides[String(row["side"])],
     isError: row["outcome"] === "error" || row["outcome"] === "aborted",
@@ -135,6 +136,9 @@ function scoresOf(events: unknown): Readonly<Record<string, number>> {
   return scores;
 }
 
+/** What dates of ECMAScript reach, before and after 1970. */
+const lastDateMs = 8.64e15;
+
 /** Numbers are in the unit that is usual for the field; text is nanoseconds or a date. */
 function epochMs(value: unknown, unit: "ns" | "ms"): number | undefined {
   if (typeof value === "string" && !/^\d+$/.test(value)) {
@@ -143,7 +147,8 @@ function epochMs(value: unknown, unit: "ns" | "ms"): number | undefined {
   }
   if (typeof value !== "number" && typeof value !== "string") return undefined;
   const number = unit === "ns" ? Number(value) / 1e6 : Number(value);
-  return Number.isFinite(number) ? number : undefined;
+  // a time that no date has says nothing
+  return Math.abs(number) <= lastDateMs ? number : undefined;
 }
 
 function parsedObject(value: unknown): Readonly<Record<string, unknown>> {

@@ -21,6 +21,10 @@ const entrySchema = z.strictObject({
   /** Findings now, and when the feed was brought up to date before. */
   count: z.int().nonnegative(),
   previous_count: z.int().nonnegative(),
+  /** How much alike its findings are: different wordings, the share with the commonest, and the mean distance from it. */
+  wordings: z.int().positive().optional(),
+  commonest_share: z.number().optional(),
+  spread: z.number().optional(),
   traces: z.array(z.string()),
   tenants: z.array(z.string()),
   replicas: z.array(z.string()),
@@ -107,6 +111,9 @@ function entryOf(cluster: FindingCluster, old: FeedEntry | undefined, nowMs: num
     last_seen: Math.max(old?.last_seen ?? 0, last),
     count,
     previous_count: old?.count ?? 0,
+    wordings: cluster.numWordings,
+    commonest_share: cluster.commonestShare,
+    spread: cluster.spread,
     traces: distinct(findings.map(({ traceId }) => traceId)).slice(0, keptExamples),
     tenants: distinct(findings.map(({ tenant }) => tenant)).toSorted(),
     replicas: distinct(findings.map(({ replica }) => replica)).toSorted(),

@@ -21,6 +21,8 @@ export interface CallFinding {
   readonly description: string;
   readonly quotes: readonly Quote[];
   readonly traceId: string;
+  /** Of the span that it was found in: spans that are recorded twice are told by it. */
+  readonly spanId?: string | undefined;
   readonly epochMs: number;
   readonly tenant: string | undefined;
   readonly replica: string | undefined;
@@ -40,10 +42,17 @@ export interface CallFinding {
 export type NewFinding = Omit<CallFinding, "id">;
 
 export function withId(finding: NewFinding): CallFinding {
-  const { kind, cause, traceId, description, quotes } = finding;
+  const { kind, cause, traceId, spanId, description, quotes } = finding;
   const id = createHash("sha256")
     .update(
-      JSON.stringify([kind, cause, traceId, description, quotes.map(({ field, text }) => [field, text])]),
+      JSON.stringify([
+        kind,
+        cause,
+        traceId,
+        spanId,
+        description,
+        quotes.map(({ field, text }) => [field, text]),
+      ]),
     )
     .digest("hex")
     .slice(0, 16);

@@ -155,6 +155,7 @@ export function findingsOfSpan(
       ...part,
       quotes: quotes.filter((each) => each !== undefined),
       traceId: span.traceId ?? seen.caseId,
+      spanId: span.spanId,
       epochMs: span.startEpochMs,
       tenant: seen.tenant,
       replica: seen.replica,

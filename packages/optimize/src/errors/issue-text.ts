@@ -22,6 +22,11 @@ export function issueText(entry: FeedEntry, patch: ConfigPatch | undefined): str
     wording,
     "",
     `- first seen ${new Date(first).toISOString()}, last seen ${new Date(last).toISOString()}`,
+    ...(entry.wordings === undefined || entry.commonest_share === undefined
+      ? []
+      : [
+          `- ${entry.wordings === 1 ? "all are worded alike" : `${Math.floor(100 * entry.commonest_share)} % are worded alike, of ${entry.wordings} wordings`}`,
+        ]),
     ...(lost > 0 ? [`- ${Math.round(lost)} ms were waited for in all`] : []),
     ...(tenants.length > 0 ? [`- tenants: ${tenants.join(", ")}`] : []),
     ...(replicas.length > 0 ? [`- replicas: ${replicas.join(", ")}`] : []),

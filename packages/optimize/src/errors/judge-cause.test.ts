@@ -24,7 +24,22 @@ function entryOf(outputs: readonly string[], cause = "is_json"): FeedEntry {
     model: undefined,
     lostMs: undefined,
   }));
-  return updateFeed(emptyFeed, [{ id: "c", kind: "answer", cause, wording: "bad", findings }], 9).entries[0]!;
+  return updateFeed(
+    emptyFeed,
+    [
+      {
+        id: "c",
+        kind: "answer",
+        cause,
+        wording: "bad",
+        numWordings: 1,
+        commonestShare: 1,
+        spread: 0,
+        findings,
+      },
+    ],
+    9,
+  ).entries[0]!;
 }
 
 function judgeThat(

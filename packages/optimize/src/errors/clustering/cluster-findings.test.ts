@@ -106,6 +106,28 @@ test("wordings beyond those clustered exactly go to the nearest cluster", async 
   );
 });
 
+test("a cluster tells how alike its findings are worded", async () => {
+  const { findings } = plantedFindings(1, 1);
+  const worded = (texts: readonly string[]) =>
+    texts.map((description, index) =>
+      withId({ ...findings[0]!, kind: "request", cause: "c", description, traceId: `w${index}` }),
+    );
+  const seen = async (texts: readonly string[]) =>
+    (await clusterFindings(worded(texts))).map(({ numWordings, commonestShare, spread }) => ({
+      numWordings,
+      commonestShare,
+      spread,
+    }));
+  assert.deepEqual(await seen(["wait 1 ms", "wait 2 ms", "wait 3 ms"]), [
+    { numWordings: 1, commonestShare: 1, spread: 0 },
+  ]);
+  const near = "the small host said that it would not take the call at that time of the day";
+  const [mixed, ...others] = await seen([near, near, near, `${near} again`]);
+  assert.deepEqual([others, mixed?.numWordings, mixed?.commonestShare], [[], 2, 0.75]);
+  // a quarter of the findings is some way off, nearer than clusters are to each other
+  assert.ok(mixed!.spread > 0 && mixed!.spread < 0.25 * 0.75, String(mixed?.spread));
+});
+
 test("numbers, ids and quoted values are no part of a wording", () => {
   const one = 'Request chatcmpl-8f3a2b1c9d took 1,204.5 ms: host "a\\"b" says 0123456789abcdef';
   const other = 'Request chatcmpl-77aa00bb11 took 3 ms: host "c" says fedcba9876543210';

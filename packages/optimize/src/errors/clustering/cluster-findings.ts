@@ -14,6 +14,14 @@ export interface FindingCluster {
   readonly cause: string;
   /** The commonest wording, with what changes masked. */
   readonly wording: string;
+  /** Different wordings, and the share of the findings that have the commonest one. */
+  readonly numWordings: number;
+  readonly commonestShare: number;
+  /**
+   * How far findings are from the commonest wording, on average: 0 where all are worded so, sqrt(2) where none of them shares a
+   * word with it (of embeddings: is at a right angle to it).
+   */
+  readonly spread: number;
   /** From the first to the last by time. */
   readonly findings: readonly CallFinding[];
 }
@@ -26,7 +34,12 @@ export interface ClusterOptions {
   readonly epsilon?: number;
   /** Wordings of one cause that are clustered exactly; more are assigned to the nearest of these. Default 3000. */
   readonly maxWordings?: number;
+  /** Remembers how wordings were clustered; default: nothing does. */
+  readonly recall?: Recall;
 }
+
+/** A value of JSON, made by `make` where it is not known yet for this content. */
+export type Recall = <Value>(content: string, make: () => Promise<Value>) => Promise<Value>;
 
 /** Wordings embedded in one call. */
 const batchSize = 256;
@@ -39,42 +52,57 @@ const batchSize = 256;
  */
 export async function clusterFindings(
   findings: readonly CallFinding[],
-  { embed, epsilon = 0.75, maxWordings = 3000 }: ClusterOptions = {},
+  { embed, epsilon = 0.75, maxWordings = 3000, recall = (_, make) => make() }: ClusterOptions = {},
 ): Promise<readonly FindingCluster[]> {
   const parts = groupBy(findings, ({ kind, cause, target }) => JSON.stringify([kind, cause, target]));
   const clusters: FindingCluster[] = [];
   for (const key of [...parts.keys()].toSorted()) {
     const byWording = groupBy(parts.get(key)!, ({ description }) => templateOf(description));
     // by digest, so that those which are clustered exactly are drawn from all
-    const wordings = [...byWording.keys()].toSorted((a, b) => (digestOf(a) < digestOf(b) ? -1 : 1));
-    const labels = await labelsOf(wordings, byWording, { embed, epsilon, maxWordings });
-    const members = groupBy([...wordings.keys()], (row) => labels[row]!);
-    for (const rows of members.values())
+    const wordings = [...byWording.keys()]
+      .map((text) => ({ text, digest: digestOf(text) }))
+      .toSorted((a, b) => (a.digest < b.digest ? -1 : 1))
+      .map(({ text }) => text);
+    const weights = wordings.map((wording) => byWording.get(wording)!.length);
+    const content = JSON.stringify([
+      epsilon,
+      maxWordings,
+      wordings.map((wording, row) => [wording, weights[row]]),
+    ]);
+    const groups = await recall(content, () => groupsOf(wordings, weights, { embed, epsilon, maxWordings }));
+    for (const { rows, spread } of groups)
       clusters.push(
         clusterOf(
           rows.map((row) => wordings[row]!),
           byWording,
+          spread,
         ),
       );
   }
   return clusters.toSorted((a, b) => b.findings.length - a.findings.length || (a.id < b.id ? -1 : 1));
 }
 
-async function labelsOf(
+/** Rows of wordings that are one cluster, the commonest first, and how far their findings are from that. */
+interface Group {
+  readonly rows: readonly number[];
+  readonly spread: number;
+}
+
+async function groupsOf(
   wordings: readonly string[],
-  byWording: ReadonlyMap<string, readonly CallFinding[]>,
-  { embed, epsilon, maxWordings }: Required<Omit<ClusterOptions, "embed">> & Pick<ClusterOptions, "embed">,
-): Promise<Int32Array> {
+  weights: readonly number[],
+  {
+    embed,
+    epsilon,
+    maxWordings,
+  }: Required<Pick<ClusterOptions, "epsilon" | "maxWordings">> & Pick<ClusterOptions, "embed">,
+): Promise<readonly Group[]> {
   const { values, dimensions } = await vectorsOf(wordings, embed);
   const exact = Math.min(wordings.length, maxWordings);
   const labels = new Int32Array(wordings.length).fill(-1);
   labels.set(
     hdbscan(
-      {
-        values: values.subarray(0, exact * dimensions),
-        dimensions,
-        weights: wordings.slice(0, exact).map((wording) => byWording.get(wording)!.length),
-      },
+      { values: values.subarray(0, exact * dimensions), dimensions, weights: weights.slice(0, exact) },
       { epsilon },
     ),
   );
@@ -84,7 +112,16 @@ async function labelsOf(
     const near = nearestRow(values, dimensions, row, exact);
     labels[row] = near.distance <= epsilon ? labels[near.row]! : next++;
   }
-  return labels;
+  return [...groupBy([...wordings.keys()], (row) => labels[row]!).values()].map((members) => {
+    const rows = members.toSorted(
+      (a, b) => weights[b]! - weights[a]! || (wordings[a]! < wordings[b]! ? -1 : 1),
+    );
+    const total = rows.reduce((sum, row) => sum + weights[row]!, 0);
+    const far = rows
+      .slice(1)
+      .reduce((sum, row) => sum + weights[row]! * distanceOf(values, dimensions, rows[0]!, row), 0);
+    return { rows, spread: far / total };
+  });
 }
 
 async function vectorsOf(
@@ -113,21 +150,32 @@ function nearestRow(
 ): { readonly row: number; readonly distance: number } {
   let nearest = 0;
   let best = -Infinity;
-  const at = row * dimensions;
   for (let other = 0; other < below; other++) {
-    let dot = 0;
-    for (let i = 0; i < dimensions; i++) dot += values[at + i]! * values[other * dimensions + i]!;
+    const dot = product(values, dimensions, row, other);
     if (dot > best) [nearest, best] = [other, dot];
   }
-  return { row: nearest, distance: Math.sqrt(Math.max(0, 2 - 2 * best)) };
+  return { row: nearest, distance: distanceOf(values, dimensions, row, nearest) };
 }
 
+function product(values: Float32Array, dimensions: number, first: number, second: number): number {
+  const [a, b] = [first * dimensions, second * dimensions];
+  let dot = 0;
+  for (let i = 0; i < dimensions; i++) dot += values[a + i]! * values[b + i]!;
+  return dot;
+}
+
+/** Of rows of length 1. */
+function distanceOf(values: Float32Array, dimensions: number, first: number, second: number): number {
+  return Math.sqrt(Math.max(0, 2 - 2 * product(values, dimensions, first, second)));
+}
+
+/** `wordings` from the commonest on. */
 function clusterOf(
   wordings: readonly string[],
   byWording: ReadonlyMap<string, readonly CallFinding[]>,
+  spread: number,
 ): FindingCluster {
-  const countOf = (wording: string) => byWording.get(wording)!.length;
-  const [wording] = wordings.toSorted((a, b) => countOf(b) - countOf(a) || (a < b ? -1 : 1));
+  const [wording = ""] = wordings;
   const findings = wordings
     .flatMap((each) => byWording.get(each)!)
     .toSorted((a, b) => a.epochMs - b.epochMs || (a.id < b.id ? -1 : 1));
@@ -137,7 +185,10 @@ function clusterOf(
     id: digestOf(JSON.stringify([kind, cause, wording, ...about])).slice(0, 12),
     kind,
     cause,
-    wording: wording!,
+    wording,
+    numWordings: wordings.length,
+    commonestShare: byWording.get(wording)!.length / findings.length,
+    spread,
     findings,
   };
 }
