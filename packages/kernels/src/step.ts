@@ -141,6 +141,8 @@ export interface StepPlan {
   readonly part?: { readonly index: number; readonly count: number };
   /** Also return the raw logits of all sample and score rows (tests, comparisons). */
   readonly wantLogits?: boolean;
+  /** Leaves `sent` out of the result: nobody reads it. */
+  readonly withoutSent?: boolean;
   /** Also tell what each kind of op took, which costs time of its own. Only where the backend times ops. */
   readonly wantOpTimes?: boolean;
 }

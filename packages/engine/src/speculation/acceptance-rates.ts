@@ -29,6 +29,12 @@ export class AcceptanceRates {
     return (accepted + priorWeight * prior) / (accepted + rejected + priorWeight);
   }
 
+  /** What was seen counts no longer. */
+  clear(): void {
+    this.#accepted.fill(0);
+    this.#rejected.fill(0);
+  }
+
   /** Records a draft of `numDrafted` tokens, the first `numAccepted` of which were accepted. */
   observe(confidence: number, numDrafted: number, numAccepted: number): void {
     const decay = this.#others === undefined ? globalDecay : sequenceDecay;

@@ -1,15 +1,18 @@
 /** Steps after which the balance is drawn. */
 const windowSteps = 64;
+/** Within a window drafting may cost so many steps' time, and no more of one step: the machine was busy with something else. */
+const mostLost = 8;
+const mostLostByStep = 2;
 /** Steps of a pause; doubled each time that drafting has cost time again. */
 const firstRest = 512;
 const lastRest = 8192;
 
 /**
  * Whether a head that reads all that its model computes is worth its time. Reading costs even while nothing is drafted, so drafting pauses when
- * a window of steps has saved less than drafting and reading took, and is tried again after ever longer rests.
+ * a window of steps has saved less than drafting and reading took, or as soon as it has cost too much, and is tried again after ever longer rests.
  */
 export class DraftingBalance {
-  #balanceMs = 0;
+  #won = 0;
   #stepsLeft = windowSteps;
   #restLeft = 0;
   #rest = firstRest;
@@ -19,19 +22,19 @@ export class DraftingBalance {
     return this.#restLeft > 0;
   }
 
-  /** Of a step: what its accepted drafts save later, and what drafting, verifying and reading took. */
-  note(savedMs: number, tookMs: number): void {
+  /** @param won of a step, in steps without drafts: what its accepted drafts save later, less what drafting, verifying and reading took */
+  note(won: number): void {
     if (this.isPaused) {
       this.#restLeft -= 1;
       return;
     }
-    this.#balanceMs += savedMs - tookMs;
+    this.#won += Math.max(won, -mostLostByStep);
     this.#stepsLeft -= 1;
-    if (this.#stepsLeft > 0) return;
-    const pays = this.#balanceMs >= 0;
+    if (this.#stepsLeft > 0 && this.#won >= -mostLost) return;
+    const pays = this.#won >= 0;
     this.#restLeft = pays ? 0 : this.#rest;
     this.#rest = pays ? firstRest : Math.min(2 * this.#rest, lastRest);
-    this.#balanceMs = 0;
+    this.#won = 0;
     this.#stepsLeft = windowSteps;
   }
 }

@@ -162,19 +162,27 @@ describe("adaptive speculation", () => {
       }
     });
 
-  for (const isRight of [false, true])
-    it(`${isRight ? "goes on with" : "leaves"} reading where drafts are ${isRight ? "right" : "wrong"}`, async () => {
+  const drafted = {
+    always: () => true,
+    never: () => false,
+    // and not at first
+    "four times in five": (index: number) => index > 5 && index % 5 !== 0,
+  };
+  for (const [share, isRight] of Object.entries(drafted))
+    it(`${share === "never" ? "leaves" : "goes on with"} reading where drafts are right ${share}`, async () => {
       const answer = randomText(600, 60, 11);
       const now = performance.now.bind(performance);
       let passedMs = 0;
       const clock = mock.method(performance, "now", () => now() + passedMs);
-      const counts = { read: 0, forgotten: 0, steps: 0 };
+      const counts = { read: 0, forgotten: 0, steps: 0, withoutSent: 0 };
       const drafter: Drafter = {
         isCostly: true,
         draft: async (requests) => {
           for (const { sequence, maxTokens } of requests)
-            for (let at = 0; at < maxTokens; at += 1)
-              sequence.draft.push(answer[sequence.numOutputTokens + at]! + (isRight ? 0 : 1));
+            for (let at = 0; at < maxTokens; at += 1) {
+              const index = sequence.numOutputTokens + at;
+              sequence.draft.push(answer[index]! + (isRight(index) ? 0 : 1));
+            }
           const tookMs = 0.1 * stepMs;
           passedMs += tookMs;
           return tookMs;
@@ -193,6 +201,7 @@ describe("adaptive speculation", () => {
           computeMs: (plan) => {
             const ms = costOf(0.1)(plan);
             passedMs += ms;
+            if (plan.withoutSent === true) counts.withoutSent += 1;
             return ms;
           },
         },
@@ -207,18 +216,19 @@ describe("adaptive speculation", () => {
           assert.deepEqual(sequences[0]?.tokens, answer.slice(0, maxTokens));
         };
         await ask(answer.length);
-        if (isRight) {
+        if (share !== "never") {
           assert.equal(counts.forgotten, 0);
           assert.equal(counts.read, counts.steps);
           assert.ok(counts.steps < answer.length / 2, `${counts.steps} steps`);
           return;
         }
         assert.equal(counts.forgotten, 1);
-        // 65 steps, the first of which tells what steps cost, 512 of rest, and then it is read again
+        // a step that tells what steps cost, 12 of trial, 64 that save nothing, 512 of rest, and then it is read again
         assert.equal(counts.read, answer.length - 512);
         assert.equal(counts.steps, answer.length);
         await ask(10);
         assert.equal(counts.read, counts.steps - 512);
+        assert.equal(counts.withoutSent, 512);
       } finally {
         clock.mock.restore();
         await engine[Symbol.asyncDispose]();

@@ -33,6 +33,28 @@ const numDraftingTimes = 9;
 const firstProbeInterval = 32;
 const lastProbeInterval = 512;
 
+/**
+ * A drafter that takes time drafts `trialTokens` at first, whatever they cost, in so many steps or for so many sequences: what they cost and
+ * how many are right is not known before.
+ */
+const trialSteps = 12;
+const trialDrafts = 48;
+const trialTokens = 3;
+
+class Trial {
+  #stepsLeft = trialSteps;
+  #draftsLeft = trialDrafts;
+
+  get isOver(): boolean {
+    return this.#stepsLeft <= 0 || this.#draftsLeft <= 0;
+  }
+
+  note(numDrafted: number): void {
+    this.#stepsLeft -= 1;
+    this.#draftsLeft -= numDrafted / trialTokens;
+  }
+}
+
 /** A sequence with the acceptance rates of its drafts. */
 class SpeculatedSequence implements DraftRequest, DraftCandidate {
   readonly sequence: Sequence;
@@ -76,6 +98,7 @@ export class Speculation implements Disposable {
   #stepAccepted = 0;
   /** Present where the drafter reads all that the model computes, and may leave that. */
   readonly #balance: DraftingBalance | undefined;
+  #trial = new Trial();
   #stepsToProbe = firstProbeInterval;
   #probeInterval = firstProbeInterval;
   #numProbes = 0;
@@ -89,6 +112,11 @@ export class Speculation implements Disposable {
       this.#balance = new DraftingBalance();
   }
 
+  /** Nothing is drafted, and nobody reads what the model sends. */
+  get isResting(): boolean {
+    return this.#balance?.isPaused === true;
+  }
+
   /** Drafts for the sequences of a planned step and reserves room; returns a promise if a model drafts. */
   draft(step: PlannedStep, requestOf: (sequence: Sequence) => SpeculatedRequest): void | Promise<void> {
     const candidates = this.#candidates;
@@ -97,7 +125,7 @@ export class Speculation implements Disposable {
     this.#stepDraftingMs = 0;
     this.#stepReadingMs = 0;
     this.#stepAccepted = 0;
-    if (this.#balance?.isPaused === true) return;
+    if (this.isResting) return;
     for (const sequence of step.sequences) {
       const request = requestOf(sequence);
       const maxTokens = Math.min(request.draftLimit(sequence), this.#options.numSpeculativeTokens);
@@ -136,7 +164,7 @@ export class Speculation implements Disposable {
 
   /** See `Drafter`. */
   follow(step: PlannedStep, plan: StepPlan, result: StepResult): Promise<void> | undefined {
-    if (this.#balance?.isPaused === true) return undefined;
+    if (this.isResting) return undefined;
     const startMs = performance.now();
     return this.#drafter.follow?.(step, plan, result).finally(() => {
       this.#stepReadingMs = performance.now() - startMs;
@@ -148,11 +176,16 @@ export class Speculation implements Disposable {
     // What drafting and reading cost is counted by itself.
     const besidesMs = this.#stepDraftingMs + this.#stepReadingMs;
     if (prefillTokens === 0) this.#cost.observe(decodeTokens + numDrafted, durationMs - besidesMs);
+    if (numDrafted > 0 && !this.#trial.isOver) return this.#trial.note(numDrafted);
     if (this.#balance === undefined || this.#cost.isUnknown) return;
     const { isPaused } = this.#balance;
-    const perTokenMs = this.#cost.of(decodeTokens) / Math.max(1, decodeTokens);
-    this.#balance.note(this.#stepAccepted * perTokenMs, numDrafted * this.#cost.perToken + besidesMs);
-    if (this.#balance.isPaused && !isPaused) this.#drafter.forget?.();
+    const stepMs = this.#cost.of(Math.max(1, decodeTokens));
+    const tookMs = numDrafted * this.#cost.perToken + besidesMs;
+    this.#balance.note(this.#stepAccepted / Math.max(1, decodeTokens) - tookMs / stepMs);
+    if (!this.#balance.isPaused || isPaused) return;
+    this.#drafter.forget?.();
+    this.#rates.clear();
+    this.#trial = new Trial();
   }
 
   release(sequence: Sequence): void {
@@ -225,6 +258,10 @@ export class Speculation implements Disposable {
     }
     if (this.#cost.isUnknown) {
       for (const candidate of candidates) candidate.length = 0;
+      return;
+    }
+    if (this.#drafter.isCostly && !this.#trial.isOver) {
+      for (const candidate of candidates) candidate.length = Math.min(candidate.maxTokens, trialTokens);
       return;
     }
     setDraftLengths(candidates, {

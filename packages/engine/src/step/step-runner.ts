@@ -51,7 +51,8 @@ export class StepRunner {
     const drafting = speculation?.draft(step, this.#requestOf);
     const draftMs = drafting === undefined ? 0 : await timed(drafting.catch(unlessLost));
     scheduler.reserveSnapshots(step.sequences);
-    const plan = this.#plans.build(step.sequences, this.#requestOf);
+    const built = this.#plans.build(step.sequences, this.#requestOf);
+    const plan = speculation?.isResting === true ? { ...built, withoutSent: true } : built;
     const draftTokens = plan.numTokens - step.prefillTokens - step.decodeTokens;
     const blocksUsed = pool.numUsed;
     evidence.beginStep(step.sequences, step.prefillTokens, (sequence) => requests.of(sequence).timeline);

@@ -268,6 +268,7 @@ Napi::Value execute_step(const Napi::CallbackInfo& info) {
     }
     plan.wants_logits = source.Get("wantLogits").ToBoolean();
     plan.wants_op_times = source.Get("wantOpTimes").ToBoolean();
+    plan.without_sent = source.Get("withoutSent").ToBoolean();
     plan.part = 0;
     plan.num_parts = 1;
     if (source.Has("part")) {

@@ -314,6 +314,7 @@ struct Executor::Step {
     }
 
     void operator()(const SendOp& op) {
+        if (plan.without_sent) return;
         const Rows in = program.rows(op.in);
         for (int64_t i = 0; i < num_rows; i++) result.sent.insert(result.sent.end(), in.row(i), in.row(i) + op.in.width);
     }

@@ -68,6 +68,8 @@ struct StepPlan {
     StateLayout recurrent;
     bool wants_logits = false;
     bool wants_op_times = false;
+    /// What the program sends is not kept.
+    bool without_sent = false;
     /// Runs this of so many equal parts of the program's ops.
     int64_t part = 0;
     int64_t num_parts = 1;

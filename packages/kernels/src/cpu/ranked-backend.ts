@@ -249,6 +249,7 @@ function planOfOthers(plan: StepPlan, hasSplitHead: boolean): StepPlan {
   const { wantLogits: _, wantOpTimes: __, adapters: ___, ...rest } = plan;
   return {
     ...rest,
+    withoutSent: true,
     outputs: plan.outputs.map((row): OutputRow => {
       if (row.kind === "hidden") return row;
       return hasSplitHead ? { kind: "score", target: 0, numLogprobs: 0 } : { kind: "hidden" };

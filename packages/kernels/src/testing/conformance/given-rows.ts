@@ -8,7 +8,7 @@ import { attentionTolerances, wholePlan } from "./whole-sequences.js";
 
 const hiddenRows = (length: number): OutputRow[] => Array.from({ length }, () => ({ kind: "hidden" }));
 
-/** What images need: rows in the place of embedded ids, and tokens that see others behind themselves. */
+/** What images need: rows in the place of embedded ids, and tokens that see others behind themselves; and rows that are sent. */
 export function givenRowsConformance(open: () => Backend): void {
   describe("given rows", () => {
     test("stand in the place of embedded ids, unscaled", async () => {
@@ -53,6 +53,30 @@ export function givenRowsConformance(open: () => Backend): void {
       );
       await refuse({ lastSeen: Int32Array.from(own.with(1, 0)) }, /lastSeen\[1\] is 0/);
       await refuse({ lastSeen: new Int32Array(3) }, /lastSeen has 3 elements/);
+    });
+
+    test("what a program sends comes back, unless the step leaves it out", async () => {
+      using backend = open();
+      const table = [1, 2, 3, 4, 5, 6];
+      const weight = await matrix(backend, 3, 2, table);
+      using program = backend.compile({
+        buffers: [2],
+        ops: [
+          { op: "embedding", weight, out: { buffer: 0 } },
+          { op: "send", in: { buffer: 0 } },
+          { op: "scale", on: { buffer: 0 }, factor: 2 },
+          { op: "send", in: { buffer: 0 } },
+        ],
+        hidden: { buffer: 0 },
+        maxTokens: 3,
+      });
+      using cache = backend.createKvCache(smallestCache);
+      const plan = wholePlan([3], hiddenRows(1), [2]);
+      const whole = await backend.execute(program, cache, plan);
+      assert.deepEqual([...(whole.sent ?? [])], [...table, ...table.map((value) => 2 * value)]);
+      const without = await backend.execute(program, cache, { ...plan, withoutSent: true });
+      assert.equal(without.sent, undefined);
+      assert.deepEqual(without.rows, whole.rows);
     });
 
     test("a step in parts gives the same bits, with steps of other programs between them", async () => {
