@@ -2,68 +2,100 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
-import { fixtureImage, readShapedFixtures } from "@octavo/artifacts/testing/model-fixtures";
+import { fixtureImage, readShapedFixtures, shapedModels } from "@octavo/artifacts/testing/model-fixtures";
 import type { GenerationRequest, PromptImage } from "../api.js";
 import type { LLM } from "../llm/llm.js";
 import type { LoadOptions } from "../llm/load-options.js";
 import { imageRequest, loadImageModel, runImageRequest } from "./testing/image-requests.js";
 import { imageAxesOf } from "../step/image-axes.js";
 
-const { prompts } = readShapedFixtures();
-
-const load = (options: LoadOptions): Promise<LLM> => loadImageModel("qwen3-vl", options);
-const requestOf = (
-  llm: LLM,
-  index: number,
-  more: Partial<GenerationRequest> = {},
-): Promise<GenerationRequest> => imageRequest(llm, prompts[index]!, more);
-
-describe("prompts with images of Qwen3-VL give the same bits", () => {
-  const schedules: Readonly<Record<string, LoadOptions>> = {
-    "in chunks that cut images": { maxNumBatchedTokens: 11 },
-    "in short chunks beside others": { maxNumBatchedTokens: 40, longPrefillTokenThreshold: 3 },
-    "without the prefix cache": { enablePrefixCaching: false },
-    "preempted again and again": {
-      maxNumBatchedTokens: 24,
-      hooks: {
-        choosePreemptions: (running) =>
-          running.flatMap(({ numTokens }, at) => (numTokens % 5 === 2 ? [at] : [])),
-      },
-    },
+function modelOf(model: string) {
+  const prompts = readShapedFixtures(model);
+  return {
+    prompts,
+    load: (options: LoadOptions): Promise<LLM> => loadImageModel(model, options),
+    requestOf: (llm: LLM, index: number, more: Partial<GenerationRequest> = {}): Promise<GenerationRequest> =>
+      imageRequest(llm, prompts[index]!, more),
   };
-  for (const [name, options] of Object.entries(schedules))
-    test(name, async () => {
-      await using plain = await load({});
-      await using other = await load(options);
-      const all = [0, 1, 2];
-      const alone = await Promise.all(
-        all.map(async (index) => runImageRequest(plain, await requestOf(plain, index))),
-      );
-      for (const [index, { tokens }] of alone.entries())
-        assert.deepEqual(tokens, prompts[index]?.greedy.slice(0, 8));
-      const requests = await Promise.all([...all, ...all].map((index) => requestOf(other, index)));
-      const answers = await Promise.all(requests.map((request) => runImageRequest(other, request)));
-      for (const [at, { tokens, digests }] of answers.entries()) {
-        assert.deepEqual(tokens, alone[at % 3]?.tokens);
-        assert.deepEqual(digests, alone[at % 3]?.digests);
-      }
-    });
+}
 
-  test("from a prefix that ends within an image", async () => {
-    await using llm = await load({});
-    const request = await requestOf(llm, 2);
-    const [, second] = request.images ?? [];
-    assert.ok(second !== undefined);
-    const from = second.start + 6;
-    const scored = { promptLogprobsFrom: from, params: { ...request.params, promptLogprobs: 0 } };
-    const cold = await runImageRequest(llm, await requestOf(llm, 2, scored));
-    assert.equal(cold.cachedTokens, 0);
-    const warm = await runImageRequest(llm, await requestOf(llm, 2, scored));
-    assert.ok(warm.cachedTokens > second.start && warm.cachedTokens < second.start + second.numTokens);
-    assert.deepEqual(warm.digests, cold.digests);
-    assert.deepEqual(warm.promptLogprobs, cold.promptLogprobs);
+const { load, requestOf } = modelOf("qwen3-vl");
+/** Recurrent state is kept wherever blocks end. */
+const everyBlock = { stateSnapshotInterval: 4 };
+
+for (const model of shapedModels)
+  describe(`prompts with images of ${model} give the same bits`, () => {
+    const { load, requestOf, prompts } = modelOf(model);
+    const schedules: Readonly<Record<string, LoadOptions>> = {
+      "in chunks that cut images": { maxNumBatchedTokens: 11 },
+      "in short chunks beside others": { maxNumBatchedTokens: 40, longPrefillTokenThreshold: 3 },
+      "without the prefix cache": { enablePrefixCaching: false },
+      "preempted again and again": {
+        maxNumBatchedTokens: 24,
+        hooks: {
+          choosePreemptions: (running) =>
+            running.flatMap(({ numTokens }, at) => (numTokens % 5 === 2 ? [at] : [])),
+        },
+      },
+    };
+    for (const [name, options] of Object.entries(schedules))
+      test(name, async () => {
+        await using plain = await load({});
+        await using other = await load(options);
+        const all = [0, 1, 2];
+        const alone = await Promise.all(
+          all.map(async (index) => runImageRequest(plain, await requestOf(plain, index))),
+        );
+        for (const [index, { tokens }] of alone.entries())
+          assert.deepEqual(tokens, prompts[index]?.greedy.slice(0, 8));
+        const requests = await Promise.all([...all, ...all].map((index) => requestOf(other, index)));
+        const answers = await Promise.all(requests.map((request) => runImageRequest(other, request)));
+        for (const [at, { tokens, digests }] of answers.entries()) {
+          assert.deepEqual(tokens, alone[at % 3]?.tokens);
+          assert.deepEqual(digests, alone[at % 3]?.digests);
+        }
+      });
+
+    for (const [where, at] of [
+      ["within", 6],
+      ["behind", 19],
+    ] as const)
+      test(`from a prefix that ends ${where} an image`, async () => {
+        await using llm = await load(everyBlock);
+        const request = await requestOf(llm, 2);
+        const [, second] = request.images ?? [];
+        assert.ok(second !== undefined);
+        const from = second.start + at;
+        const scored = { promptLogprobsFrom: from, params: { ...request.params, promptLogprobs: 0 } };
+        const cold = await runImageRequest(llm, await requestOf(llm, 2, scored));
+        assert.equal(cold.cachedTokens, 0);
+        const warm = await runImageRequest(llm, await requestOf(llm, 2, scored));
+        assert.ok(warm.cachedTokens > second.start && warm.cachedTokens < from, `${warm.cachedTokens}`);
+        assert.equal(warm.cachedTokens >= second.start + second.numTokens, where === "behind");
+        assert.deepEqual(warm.digests, cold.digests);
+        assert.deepEqual(warm.promptLogprobs, cold.promptLogprobs);
+      });
+
+    test("blocks are found again by the images in them", async () => {
+      await using llm = await load(everyBlock);
+      const request = await requestOf(llm, 2);
+      const cachedWith = async (images: readonly PromptImage[] | undefined): Promise<number> =>
+        (await runImageRequest(llm, { ...request, requestId: randomUUID(), images })).cachedTokens;
+      const [first, second] = request.images ?? [];
+      assert.ok(first !== undefined && second !== undefined);
+      assert.equal(await cachedWith([first, second]), 0);
+      const whole = await cachedWith([first, second]);
+      assert.ok(whole > second.start + second.numTokens);
+      assert.equal(
+        await cachedWith([{ ...first, digest: second.digest }, second]),
+        4 * Math.floor(first.start / 4),
+      );
+      assert.equal(
+        await cachedWith([first, { ...second, digest: first.digest }]),
+        4 * Math.floor(second.start / 4),
+      );
+    });
   });
-});
 
 test("a model that sees answers texts with the bits of one that does not", async () => {
   await using seeing = await load({});
@@ -94,26 +126,6 @@ test("the most pixels of an image can be chosen, within what the model sees", as
     code: "invalid_option",
     message: /all images of this model are resized to/,
   });
-});
-
-test("blocks are found again by the images in them", async () => {
-  await using llm = await load({});
-  const request = await requestOf(llm, 2);
-  const cachedWith = async (images: readonly PromptImage[] | undefined): Promise<number> =>
-    (await runImageRequest(llm, { ...request, requestId: randomUUID(), images })).cachedTokens;
-  const [first, second] = request.images ?? [];
-  assert.ok(first !== undefined && second !== undefined);
-  assert.equal(await cachedWith([first, second]), 0);
-  const whole = await cachedWith([first, second]);
-  assert.ok(whole > second.start + second.numTokens);
-  assert.equal(
-    await cachedWith([{ ...first, digest: second.digest }, second]),
-    4 * Math.floor(first.start / 4),
-  );
-  assert.equal(
-    await cachedWith([first, { ...second, digest: first.digest }]),
-    4 * Math.floor(second.start / 4),
-  );
 });
 
 test("tokens stand along time, row and column", () => {
