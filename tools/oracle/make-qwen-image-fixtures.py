@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 import torch
-from hybrids import QWEN35, draw_recurrent
+from hybrids import QWEN35, QWEN35_MOE, draw_recurrent
 from PIL import Image, ImageOps
 from safetensors.torch import save_file
 from transformers import AutoConfig, AutoModelForImageTextToText
@@ -42,23 +42,37 @@ HYBRID = {
     "vocab_size": VOCAB, "num_hidden_layers": 3, "layer_types": ["linear_attention", "full_attention", "linear_attention"], "tie_word_embeddings": True,
     "architectures": None,
 }
+QWEN3_VL_TEXT = {
+    "model_type": "qwen3_vl_text", "vocab_size": VOCAB, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 3,
+    "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "rms_norm_eps": 1e-6, "max_position_embeddings": 512,
+    "rope_theta": 10000.0, "rope_scaling": {"rope_type": "default", "mrope_section": [4, 2, 2], "mrope_interleaved": True},
+    "bos_token_id": 269, "eos_token_id": 270, "attention_bias": False, "hidden_act": "silu",
+}
 PROMPTS = [([], [19]), (["photo.jpg"], [7, 9]), (["turned.jpg", "tall.webp"], [3, 5, 11])]
 # name -> (config.json, prompts: images, and how much text stands before each and behind the last)
 MODELS = {
     "qwen3-vl": ({
         "architectures": ["Qwen3VLForConditionalGeneration"], "model_type": "qwen3_vl", **IDS,
         "vision_config": {"model_type": "qwen3_vl", **TOWER, "deepstack_visual_indexes": [0, 1]},
-        "text_config": {
-            "model_type": "qwen3_vl_text", "vocab_size": VOCAB, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 3,
-            "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "rms_norm_eps": 1e-6, "max_position_embeddings": 512,
-            "rope_theta": 10000.0, "rope_scaling": {"rope_type": "default", "mrope_section": [4, 2, 2], "mrope_interleaved": True},
-            "bos_token_id": 269, "eos_token_id": 270, "attention_bias": False, "hidden_act": "silu",
-        },
+        "text_config": QWEN3_VL_TEXT,
     }, PROMPTS),
     "qwen3-5": ({
         "architectures": ["Qwen3_5ForConditionalGeneration"], "model_type": "qwen3_5", **IDS,
         "vision_config": {"model_type": "qwen3_5", **TOWER}, "text_config": {**QWEN35, **HYBRID},
     }, PROMPTS),
+    "qwen3-vl-moe": ({
+        "architectures": ["Qwen3VLMoeForConditionalGeneration"], "model_type": "qwen3_vl_moe", **IDS,
+        "vision_config": {"model_type": "qwen3_vl_moe", **TOWER, "depth": 2, "deepstack_visual_indexes": [0]},
+        "text_config": {
+            **QWEN3_VL_TEXT, "model_type": "qwen3_vl_moe_text", "num_hidden_layers": 2, "tie_word_embeddings": True, "decoder_sparse_step": 1,
+            "mlp_only_layers": [], "num_experts": 6, "num_experts_per_tok": 3, "moe_intermediate_size": 24,
+        },
+    }, PROMPTS[1:2]),
+    "qwen3-5-moe": ({
+        "architectures": ["Qwen3_5MoeForConditionalGeneration"], "model_type": "qwen3_5_moe", **IDS,
+        "vision_config": {"model_type": "qwen3_5_moe", **TOWER, "depth": 1},
+        "text_config": {**QWEN35_MOE, **HYBRID, "num_hidden_layers": 2, "layer_types": HYBRID["layer_types"][:2]},
+    }, PROMPTS[1:2]),
 }
 PROCESSOR = {
     "size": {"shortest_edge": 1024, "longest_edge": 4096}, "patch_size": 8, "temporal_patch_size": 2, "merge_size": 2,
@@ -109,6 +123,9 @@ def save_checkpoint(folder: Path, config: dict) -> torch.nn.Module:
     for key, value in sorted(made.state_dict().items()):
         if key != "lm_head.weight":
             stored[key] = draw(key, value.shape, generator, config["text_config"]["model_type"]).contiguous()
+    if config["model_type"] == "qwen3_vl_moe":
+        # As published.
+        stored = {key: value.transpose(1, 2).contiguous() if ".experts." in key else value for key, value in stored.items()}
     save_file(stored, folder / "model.safetensors", metadata={"format": "pt"})
     model, info = AutoModelForImageTextToText.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32, output_loading_info=True)
     print({key: value for key, value in info.items() if value}, sorted(stored)[-30:], sum(v.numel() for v in stored.values()) * 4)

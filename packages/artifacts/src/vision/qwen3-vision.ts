@@ -64,7 +64,9 @@ const qwen35Form: Qwen3Form = {
 /** By config.json's name of the whole. */
 const forms: Readonly<Record<string, Qwen3Form>> = {
   Qwen3VLForConditionalGeneration: qwen3VlForm,
+  Qwen3VLMoeForConditionalGeneration: qwen3VlForm,
   Qwen3_5ForConditionalGeneration: qwen35Form,
+  Qwen3_5MoeForConditionalGeneration: qwen35Form,
 };
 
 export const qwen3Containers: readonly string[] = Object.keys(forms);

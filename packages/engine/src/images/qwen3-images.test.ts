@@ -183,3 +183,37 @@ test("a processor or tower of another kind is refused by name", () => {
   assert.throws(() => read({ deepstack_visual_indexes: [1, 1] }), { message: /taps the vision layers 1, 1/ });
   assert.throws(() => read({ deepstack_visual_indexes: [3] }), { message: /taps the vision layers 3 of 3/ });
 });
+
+test("what a config leaves out is what transformers takes for granted of its model", () => {
+  const config = JSON.parse(readFileSync(fixtureImage("qwen3-vl/config.json"), "utf8")) as {
+    readonly vision_config: object;
+    readonly text_config: object;
+  };
+  const read = (container: string) => {
+    const { vision_config: vision, text_config: text } = config;
+    const given = {
+      architectures: [container],
+      vision_config: vision,
+      text_config: { ...text, rope_scaling: null },
+    };
+    return readQwen3Vision("config.json", given, { ...checkpoint.config, vocabSize: 250_000 });
+  };
+  for (const container of ["Qwen3VLForConditionalGeneration", "Qwen3VLMoeForConditionalGeneration"]) {
+    const { imageTokenId, beginTokenId, endTokenId, ropeSections, tappedLayers } = read(container);
+    assert.deepEqual([imageTokenId, beginTokenId, endTokenId], [151_655, 151_652, 151_653]);
+    assert.deepEqual(
+      [ropeSections, tappedLayers],
+      [
+        [24, 20, 20],
+        [0, 1],
+      ],
+    );
+  }
+  for (const container of ["Qwen3_5ForConditionalGeneration", "Qwen3_5MoeForConditionalGeneration"]) {
+    const { imageTokenId, beginTokenId, endTokenId, ropeSections, tappedLayers } = read(container);
+    assert.deepEqual([imageTokenId, beginTokenId, endTokenId], [248_056, 248_053, 248_054]);
+    // its tower has no DeepStack, whatever the file says
+    assert.deepEqual([ropeSections, tappedLayers], [[11, 11, 10], []]);
+  }
+  assert.throws(() => read("Qwen2VLForConditionalGeneration"), { code: "artifact_invalid" });
+});

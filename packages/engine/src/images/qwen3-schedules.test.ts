@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
-import { fixtureImage, readShapedFixtures, shapedModels } from "@octavo/artifacts/testing/model-fixtures";
+import { fixtureImage, readShapedFixtures } from "@octavo/artifacts/testing/model-fixtures";
 import type { GenerationRequest, PromptImage } from "../api.js";
 import type { LLM } from "../llm/llm.js";
 import type { LoadOptions } from "../llm/load-options.js";
+import { DraftingFolder } from "../testing/oracles/head-model.js";
+import type { SpeculativeConfig } from "../speculation/speculative-config.js";
 import { imageRequest, loadImageModel, runImageRequest } from "./testing/image-requests.js";
 import { imageAxesOf } from "../step/image-axes.js";
 
@@ -23,12 +25,13 @@ const { load, requestOf } = modelOf("qwen3-vl");
 /** Recurrent state is kept wherever blocks end. */
 const everyBlock = { stateSnapshotInterval: 4 };
 
-for (const model of shapedModels)
+for (const model of ["qwen3-vl", "qwen3-5"])
   describe(`prompts with images of ${model} give the same bits`, () => {
     const { load, requestOf, prompts } = modelOf(model);
     const schedules: Readonly<Record<string, LoadOptions>> = {
       "in chunks that cut images": { maxNumBatchedTokens: 11 },
       "in short chunks beside others": { maxNumBatchedTokens: 40, longPrefillTokenThreshold: 3 },
+      "with drafts from the prompt": { speculativeConfig: { method: "ngram", numSpeculativeTokens: 3 } },
       "without the prefix cache": { enablePrefixCaching: false },
       "preempted again and again": {
         maxNumBatchedTokens: 24,
@@ -96,6 +99,24 @@ for (const model of shapedModels)
       );
     });
   });
+
+test("a layer that predicts further tokens drafts behind images and changes no answer", async () => {
+  using drafting = new DraftingFolder("qwen3-5", fixtureImage("qwen3-5"));
+  const { requestOf } = modelOf("qwen3-5");
+  const answer = async (speculativeConfig?: SpeculativeConfig) => {
+    await using llm = await loadImageModel(drafting.model, { speculativeConfig });
+    let numDrafted = 0;
+    llm.engine.observe({ onDraft: (drafted) => void (numDrafted += drafted) });
+    const requests = await Promise.all([1, 2].map((index) => requestOf(llm, index)));
+    const answers = await Promise.all(requests.map((request) => runImageRequest(llm, request)));
+    return { numDrafted, answers };
+  };
+  const plain = await answer();
+  const drafted = await answer(drafting.config);
+  assert.equal(plain.numDrafted, 0);
+  assert.ok(drafted.numDrafted > 0);
+  assert.deepEqual(drafted.answers, plain.answers);
+});
 
 test("a model that sees answers texts with the bits of one that does not", async () => {
   await using seeing = await load({});

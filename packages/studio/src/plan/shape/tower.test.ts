@@ -25,7 +25,7 @@ describe("vision towers in a plan", () => {
       const stored = storedWeights(description);
       assert.ok(stored !== undefined);
       // in f32; a token of text reads the text's part
-      assert.equal(stored.read.always, 4 * totalParameters(shape));
+      assert.equal(stored.read.always + stored.read.routed, 4 * totalParameters(shape));
       assert.ok(stored.bytes >= 4 * (totalParameters(shape) + elements));
       const [bf16] = weightFormats;
       const gguf = weightFormats.find(({ name: format }) => format.startsWith("gguf Q8_0"));
