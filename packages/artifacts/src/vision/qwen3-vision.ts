@@ -78,7 +78,7 @@ const sections = z.looseObject({
 
 /** Defaults: transformers' Qwen3VLVisionConfig, those of Qwen3.5 are the same. */
 const schema = z.object({
-  architectures: z.tuple([z.enum(qwen3Containers)]),
+  architectures: z.tuple([z.enum(qwen3Containers)]).rest(z.unknown()),
   image_token_id: id.optional(),
   vision_start_token_id: id.optional(),
   vision_end_token_id: id.optional(),

@@ -18,13 +18,10 @@ import { cut, pixelsOf, shapedSize } from "./patches.js";
 import { Qwen3Tower } from "./qwen3-tower.js";
 
 async function openSeeing(model: string) {
-  const checkpoint = await openCheckpoint(fixtureImage(model));
-  const { vision } = checkpoint.container ?? {};
-  assert.ok(
-    vision !== undefined && "tensors" in vision && vision.kind === "qwen3-vl",
-    JSON.stringify(vision),
-  );
-  return { checkpoint, vision };
+  const opened = await openCheckpoint(fixtureImage(model));
+  const { vision: sight } = opened.container ?? {};
+  assert.ok(sight !== undefined && "tensors" in sight && sight.kind === "qwen3-vl", JSON.stringify(sight));
+  return { checkpoint: opened, vision: sight };
 }
 
 const { checkpoint, vision } = await openSeeing("qwen3-vl");
@@ -57,12 +54,12 @@ for (const model of shapedModels)
   describe(`${model} against transformers`, () => {
     for (const fixture of readShapedFixtures(model))
       test(`${fixture.images.length} images: ${fixture.images.join(", ")}`, async () => {
-        const { checkpoint, vision } = await openSeeing(model);
+        const { checkpoint: opened, vision: sight } = await openSeeing(model);
         using backend = createCpuBackend({ numThreads: 2 });
-        using tower = await Qwen3Tower.load(backend, checkpoint, vision);
-        const config = seeingConfig(checkpoint.config, vision.config);
+        using tower = await Qwen3Tower.load(backend, opened, sight);
+        const config = seeingConfig(opened.config, sight.config);
         const maxTokens = fixture.prompt.length + fixture.greedy.length;
-        using runner = await ModelRunner.load(backend, { ...checkpoint, config }, maxTokens, "f32");
+        using runner = await ModelRunner.load(backend, { ...opened, config }, maxTokens, "f32");
         let from = 0;
         const placed = [];
         for (const [at, name] of fixture.images.entries()) {
@@ -73,7 +70,7 @@ for (const model of shapedModels)
           const largest = expected.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
           const far = farthest(all, expected) / largest;
           assert.ok(far <= 2e-5, `rows of ${name} differ by ${far}`);
-          const start = fixture.prompt.indexOf(vision.config.imageTokenId, from);
+          const start = fixture.prompt.indexOf(sight.config.imageTokenId, from);
           const numTokens = seen.grid.rows * seen.grid.columns;
           placed.push({ ...seen, start, numTokens, digest: new Int32Array(8) });
           from = start + numTokens;
@@ -190,11 +187,10 @@ test("what a config leaves out is what transformers takes for granted of its mod
     readonly text_config: object;
   };
   const read = (container: string) => {
-    const { vision_config: vision, text_config: text } = config;
     const given = {
       architectures: [container],
-      vision_config: vision,
-      text_config: { ...text, rope_scaling: null },
+      vision_config: config.vision_config,
+      text_config: { ...config.text_config, rope_scaling: null },
     };
     return readQwen3Vision("config.json", given, { ...checkpoint.config, vocabSize: 250_000 });
   };

@@ -21,7 +21,7 @@ function modelOf(model: string) {
   };
 }
 
-const { load, requestOf } = modelOf("qwen3-vl");
+const dense = modelOf("qwen3-vl");
 /** Recurrent state is kept wherever blocks end. */
 const everyBlock = { stateSnapshotInterval: 4 };
 
@@ -102,12 +102,12 @@ for (const model of ["qwen3-vl", "qwen3-5"])
 
 test("a layer that predicts further tokens drafts behind images and changes no answer", async () => {
   using drafting = new DraftingFolder("qwen3-5", fixtureImage("qwen3-5"));
-  const { requestOf } = modelOf("qwen3-5");
+  const hybrid = modelOf("qwen3-5");
   const answer = async (speculativeConfig?: SpeculativeConfig) => {
     await using llm = await loadImageModel(drafting.model, { speculativeConfig });
     let numDrafted = 0;
     llm.engine.observe({ onDraft: (drafted) => void (numDrafted += drafted) });
-    const requests = await Promise.all([1, 2].map((index) => requestOf(llm, index)));
+    const requests = await Promise.all([1, 2].map((index) => hybrid.requestOf(llm, index)));
     const answers = await Promise.all(requests.map((request) => runImageRequest(llm, request)));
     return { numDrafted, answers };
   };
@@ -118,27 +118,29 @@ test("a layer that predicts further tokens drafts behind images and changes no a
   assert.deepEqual(drafted.answers, plain.answers);
 });
 
-test("a model that sees answers texts with the bits of one that does not", async () => {
-  await using seeing = await load({});
-  await using blind = await load({ limitMmPerPrompt: 0 });
-  const answers = await Promise.all(
-    [seeing, blind].map(async (llm) => runImageRequest(llm, await requestOf(llm, 0))),
-  );
-  assert.deepEqual(answers[0], answers[1]);
-});
+for (const model of ["qwen3-vl", "qwen3-5"])
+  test(`${model} answers texts with the bits of a model that does not see`, async () => {
+    const { load, requestOf } = modelOf(model);
+    await using seeing = await load({});
+    await using blind = await load({ limitMmPerPrompt: 0 });
+    const answers = await Promise.all(
+      [seeing, blind].map(async (llm) => runImageRequest(llm, await requestOf(llm, 0))),
+    );
+    assert.deepEqual(answers[0], answers[1]);
+  });
 
 test("the most pixels of an image can be chosen, within what the model sees", async () => {
   const image = readFileSync(fixtureImage("photo.jpg"));
   const chat = [{ role: "user", content: [{ type: "image", image }] }] as const;
   const promptTokens = async (options: LoadOptions): Promise<number> => {
-    await using llm = await load(options);
+    await using llm = await dense.load(options);
     return (await llm.chat([...chat], { maxTokens: 1 })).usage.promptTokens;
   };
   const usual = await promptTokens({});
   assert.equal(await promptTokens({ maxImagePixels: 4096 }), usual);
   assert.ok((await promptTokens({ maxImagePixels: 1024 })) < usual);
   for (const maxImagePixels of [1023, 16_384 * 256 + 1])
-    await assert.rejects(load({ maxImagePixels }), {
+    await assert.rejects(dense.load({ maxImagePixels }), {
       code: "invalid_option",
       param: "max_image_pixels",
       message: /1024 to 4194304 pixels, not \d+/,
@@ -178,7 +180,7 @@ test("tokens stand along time, row and column", () => {
 });
 
 test("a chat of the library gives an image as many tokens as its shape takes", async () => {
-  await using llm = await load({});
+  await using llm = await dense.load({});
   const ask = (...names: string[]) => {
     const images = names.map((name) => ({ type: "image" as const, image: readFileSync(fixtureImage(name)) }));
     const content = [...images, { type: "text" as const, text: "What is this?" }];
