@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
-import { fixtureImage, readShapedFixtures } from "@octavo/artifacts/testing/model-fixtures";
+import { fixtureImage, readShapedFixtures, shapedModels } from "@octavo/artifacts/testing/model-fixtures";
 import type { GenerationRequest, PromptImage } from "../api.js";
 import type { LLM } from "../llm/llm.js";
 import type { LoadOptions } from "../llm/load-options.js";
@@ -179,21 +179,25 @@ test("tokens stand along time, row and column", () => {
   );
 });
 
-test("a chat of the library gives an image as many tokens as its shape takes", async () => {
-  await using llm = await dense.load({});
-  const ask = (...names: string[]) => {
-    const images = names.map((name) => ({ type: "image" as const, image: readFileSync(fixtureImage(name)) }));
-    const content = [...images, { type: "text" as const, text: "What is this?" }];
-    return llm.chat([{ role: "user", content }], { maxTokens: 8, temperature: 0 }).result();
-  };
-  const none = await ask();
-  for (const [name, numTokens] of [
-    ["photo.jpg", 12],
-    ["tall.webp", 14],
-    ["grey.png", 6],
-    ["turned.jpg", 12],
-  ] as const) {
-    const { usage } = await ask(name);
-    assert.equal(usage.promptTokens - none.usage.promptTokens, numTokens + 2, name);
-  }
-});
+for (const model of shapedModels)
+  test(`a chat of the library gives an image as many tokens as its shape takes: ${model}`, async () => {
+    await using llm = await loadImageModel(model, {});
+    const ask = (...names: string[]) => {
+      const images = names.map((name) => ({
+        type: "image" as const,
+        image: readFileSync(fixtureImage(name)),
+      }));
+      const content = [...images, { type: "text" as const, text: "What is this?" }];
+      return llm.chat([{ role: "user", content }], { maxTokens: 8, temperature: 0 }).result();
+    };
+    const none = await ask();
+    for (const [name, numTokens] of [
+      ["photo.jpg", 12],
+      ["tall.webp", 14],
+      ["grey.png", 6],
+      ["turned.jpg", 12],
+    ] as const) {
+      const { usage } = await ask(name);
+      assert.equal(usage.promptTokens - none.usage.promptTokens, numTokens + 2, name);
+    }
+  });
