@@ -18,6 +18,7 @@ const containers: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Qwen2VLForConditionalGeneration: { qwen2_vl: "qwen2", qwen2_vl_text: "qwen2" },
   Qwen2_5_VLForConditionalGeneration: { qwen2_5_vl: "qwen2", qwen2_5_vl_text: "qwen2" },
   Qwen3VLForConditionalGeneration: { qwen3_vl: "qwen3", qwen3_vl_text: "qwen3" },
+  Qwen3VLMoeForConditionalGeneration: {},
   KimiK25ForConditionalGeneration: {},
   Qwen3_5ForConditionalGeneration: {},
   Qwen3_5MoeForConditionalGeneration: {},
@@ -63,6 +64,7 @@ const prefixes: readonly (readonly [string, string])[] = [
   ["model.layers.", "model.layers."],
   ["model.norm.", "model.norm."],
   ["lm_head.", "lm_head."],
+  ["mtp.", "mtp."],
 ];
 
 /** A tensor's name in a model of the text part alone; undefined for what is not of the text part. */

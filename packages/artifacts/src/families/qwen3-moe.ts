@@ -2,8 +2,10 @@ import { ggufExperts } from "../gguf/family-settings.js";
 import { expertLayerNames, llamaLayerNames } from "../gguf/names.js";
 import { u32 } from "../gguf/write-header.js";
 import { decoder } from "../program/layers.js";
-import { qwenExpertNames } from "../program/mixture-of-experts.js";
+import { type ExpertNames, qwenExpertNames } from "../program/mixture-of-experts.js";
 import type { ModelFamily } from "../program/model-family.js";
+import type { ModelPlan } from "../program/model-plan.js";
+import type { ProgramBuilder } from "../program/program-builder.js";
 
 /** Qwen3-MoE (arXiv 2505.09388): Qwen3's attention, many small experts. */
 export const qwen3MoeFamily: ModelFamily = {
@@ -32,12 +34,14 @@ export const qwen3MoeFamily: ModelFamily = {
       metadata: ({ experts }) => ({ expert_feed_forward_length: u32(experts?.intermediateSize ?? 0) }),
     },
   },
-  plan: (builder) => {
-    const { experts } = builder.config;
-    return decoder(builder, (layer, index) => {
-      layer.attention({ queryKeyNorm: "head" });
-      if (experts?.denseLayers[index] === true) layer.gatedMlp();
-      else layer.experts(qwenExpertNames);
-    });
-  },
+  plan: (builder) => qwen3MoeProgram(builder, qwenExpertNames),
 };
+
+export function qwen3MoeProgram(builder: ProgramBuilder, names: ExpertNames): ModelPlan {
+  const { experts } = builder.config;
+  return decoder(builder, (layer, index) => {
+    layer.attention({ queryKeyNorm: "head" });
+    if (experts?.denseLayers[index] === true) layer.gatedMlp();
+    else layer.experts(names);
+  });
+}

@@ -34,6 +34,7 @@ const expected: readonly (readonly [modelType: string, config: object, layers: s
   ["qwen2_moe", late, "sfsfffff"],
   ["qwen3_moe", {}, "ffffffff"],
   ["qwen3_moe", late, "ssssssss"],
+  ["qwen3_vl_moe_text", late, "ffffffff"],
   ["qwen3_5_text", used, "ffffffff"],
   ["qwen3_5_moe_text", used, "ffffffff"],
   ["qwen3_next", used, "ffffffff"],

@@ -18,6 +18,7 @@ import { qwen2Family } from "../families/qwen2.js";
 import { qwen2MoeFamily } from "../families/qwen2-moe.js";
 import { qwen3Family } from "../families/qwen3.js";
 import { qwen3MoeFamily } from "../families/qwen3-moe.js";
+import { qwen3VlMoeFamily } from "../families/qwen3-vl-moe.js";
 import { qwen35Family } from "../families/qwen3-5.js";
 import { qwen35MoeFamily } from "../families/qwen3-5-moe.js";
 import { qwen3NextFamily } from "../families/qwen3-next.js";
@@ -61,6 +62,7 @@ export const modelFamilies: readonly ModelFamily[] = [
   qwen2MoeFamily,
   qwen3Family,
   qwen3MoeFamily,
+  qwen3VlMoeFamily,
   qwen35Family,
   qwen35MoeFamily,
   qwen3NextFamily,

@@ -116,7 +116,7 @@ interface PixelFixture {
   readonly pixels: Float32Array;
 }
 
-/** An image, or the folder of the checkpoint "gemma3". */
+/** An image, or the folder of a checkpoint that reads images. */
 export function fixtureImage(name: string): string {
   return join(fixtures, "images", name);
 }
@@ -133,29 +133,36 @@ export function readPixelFixtures(): PixelFixture[] {
   );
 }
 
-interface ShapedFixtures {
-  readonly images: readonly {
-    readonly image: string;
-    readonly grid: readonly number[];
-    readonly pixels: Float32Array;
-  }[];
-  /** `rows`, by image: f32 `[1 + deepstack, tokens, hidden]`. */
-  readonly prompts: readonly (ImageFixture & { readonly rows: readonly Float32Array[] })[];
+interface PatchFixture {
+  readonly image: string;
+  readonly grid: readonly number[];
+  readonly pixels: Float32Array;
 }
 
-/** Of Qwen3-VL; written by tools/oracle/make-qwen-image-fixtures.py. */
-export function readShapedFixtures(): ShapedFixtures {
+/** `rows`, by image: f32 `[1 + deepstack, tokens, hidden]`. */
+type ShapedFixture = ImageFixture & { readonly rows: readonly Float32Array[] };
+
+/** Models of `fixtures/images` with Qwen3-VL's tower. */
+export const shapedModels = ["qwen3-vl", "qwen3-5", "qwen3-vl-moe", "qwen3-5-moe"] as const;
+
+/** Prompts of one of `shapedModels`; written by tools/oracle/make-qwen-image-fixtures.py. */
+export function readShapedFixtures(model: string): ShapedFixture[] {
+  return readListed(`${model}.json`).map(
+    (fixture) =>
+      ({
+        ...fixture,
+        logits: floatsIn(fixture["logits"]),
+        rows: (fixture["rows"] as string[]).map(floatsIn),
+      }) as unknown as ShapedFixture,
+  );
+}
+
+/** Images as Qwen3-VL's processor cuts them; written by the same. */
+export function readPatchFixtures(): PatchFixture[] {
   const { images } = JSON.parse(readFileSync(fixtureImage("qwen3-vl-pixels.json"), "utf8")) as {
     readonly images: Record<string, unknown>[];
   };
-  return {
-    images: images.map((image) => ({ ...image, pixels: floatsIn(image["pixels"]) })),
-    prompts: readListed("qwen3-vl.json").map((fixture) => ({
-      ...fixture,
-      logits: floatsIn(fixture["logits"]),
-      rows: (fixture["rows"] as string[]).map(floatsIn),
-    })),
-  } as unknown as ShapedFixtures;
+  return images.map((image) => ({ ...image, pixels: floatsIn(image["pixels"]) }) as unknown as PatchFixture);
 }
 
 function readListed(name: string): Record<string, unknown>[] {

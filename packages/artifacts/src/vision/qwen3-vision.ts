@@ -11,7 +11,7 @@ import {
   visionActivation,
 } from "./vision-fields.js";
 
-/** Qwen3-VL's tower: images keep their shape, so that each has as many tokens as it needs. */
+/** Qwen3-VL's and Qwen3.5's tower: images keep their shape, so that each has as many tokens as it needs. */
 export interface Qwen3VisionConfig {
   readonly hiddenSize: number;
   readonly intermediateSize: number;
@@ -35,16 +35,53 @@ export interface Qwen3VisionConfig {
   readonly endTokenId: number;
 }
 
+/** What transformers takes for granted of the models with this tower. */
+interface Qwen3Form {
+  readonly imageTokenId: number;
+  readonly beginTokenId: number;
+  readonly endTokenId: number;
+  readonly ropeSections: readonly number[];
+  /** Whether inner layers go to the decoder too; fields that name them are not read otherwise. */
+  readonly isTapped: boolean;
+}
+
+const qwen3VlForm: Qwen3Form = {
+  imageTokenId: 151_655,
+  beginTokenId: 151_652,
+  endTokenId: 151_653,
+  ropeSections: [24, 20, 20],
+  isTapped: true,
+};
+
+const qwen35Form: Qwen3Form = {
+  imageTokenId: 248_056,
+  beginTokenId: 248_053,
+  endTokenId: 248_054,
+  ropeSections: [11, 11, 10],
+  isTapped: false,
+};
+
+/** By config.json's name of the whole. */
+const forms: Readonly<Record<string, Qwen3Form>> = {
+  Qwen3VLForConditionalGeneration: qwen3VlForm,
+  Qwen3VLMoeForConditionalGeneration: qwen3VlForm,
+  Qwen3_5ForConditionalGeneration: qwen35Form,
+  Qwen3_5MoeForConditionalGeneration: qwen35Form,
+};
+
+export const qwen3Containers: readonly string[] = Object.keys(forms);
+
 const sections = z.looseObject({
   mrope_section: z.array(id).length(3).nullish(),
   mrope_interleaved: z.boolean().nullish(),
 });
 
-/** Defaults: transformers' Qwen3VLConfig and Qwen3VLVisionConfig. */
+/** Defaults: transformers' Qwen3VLVisionConfig, those of Qwen3.5 are the same. */
 const schema = z.object({
-  image_token_id: id.default(151_655),
-  vision_start_token_id: id.default(151_652),
-  vision_end_token_id: id.default(151_653),
+  architectures: z.tuple([z.enum(qwen3Containers)]).rest(z.unknown()),
+  image_token_id: id.optional(),
+  vision_start_token_id: id.optional(),
+  vision_end_token_id: id.optional(),
   text_config: z.object({
     rope_parameters: sections.nullish(),
     rope_scaling: sections.nullish(),
@@ -79,6 +116,8 @@ export function readQwen3Vision(
 ): Qwen3VisionConfig {
   const whole = parseForm(path, json, schema);
   const { vision_config: vision } = whole;
+  const [container] = whole.architectures;
+  const form = forms[container] ?? qwen3VlForm;
   const activation = visionActivation(path, vision.hidden_act, activations);
   checkChannels(path, vision.in_channels);
   // Half of a head's pairs rotate by the row, half by the column.
@@ -89,16 +128,16 @@ export function readQwen3Vision(
   const positionsPerSide = Math.sqrt(vision.num_position_embeddings);
   if (!Number.isInteger(positionsPerSide))
     throw artifactInvalid(path, `has ${vision.num_position_embeddings} positions, which are no square`);
-  const tapped = vision.deepstack_visual_indexes;
+  const tapped = form.isTapped ? vision.deepstack_visual_indexes : [];
   if (
     tapped.length > text.numLayers ||
     tapped.some((layer, at) => layer >= vision.depth || layer <= (tapped[at - 1] ?? -1))
   )
     throw artifactInvalid(path, `taps the vision layers ${tapped.join(", ")} of ${vision.depth}`);
   const ids = {
-    imageTokenId: whole.image_token_id,
-    beginTokenId: whole.vision_start_token_id,
-    endTokenId: whole.vision_end_token_id,
+    imageTokenId: whole.image_token_id ?? form.imageTokenId,
+    beginTokenId: whole.vision_start_token_id ?? form.beginTokenId,
+    endTokenId: whole.vision_end_token_id ?? form.endTokenId,
   };
   checkTokenIds(path, ids, text.vocabSize);
   return {
@@ -113,9 +152,9 @@ export function readQwen3Vision(
     positionsPerSide,
     tappedLayers: tapped,
     outSize: vision.out_hidden_size,
-    ropeSections: (whole.text_config.rope_parameters ?? whole.text_config.rope_scaling)?.mrope_section ?? [
-      24, 20, 20,
-    ],
+    ropeSections:
+      (whole.text_config.rope_parameters ?? whole.text_config.rope_scaling)?.mrope_section ??
+      form.ropeSections,
     ...ids,
   };
 }

@@ -6,7 +6,7 @@ import { tensorSlices } from "../checkpoint/tensor-slices.js";
 import type { ModelConfig } from "../program/model-config.js";
 import { transposedExperts } from "../program/transposed-experts.js";
 import { readImageProcessing, readShapedProcessing } from "./image-processing.js";
-import { readQwen3Vision } from "./qwen3-vision.js";
+import { qwen3Containers, readQwen3Vision } from "./qwen3-vision.js";
 import { checkProcessing, readGemma3Vision } from "./vision-config.js";
 
 const maxConfigBytes = 1 << 20;
@@ -23,10 +23,17 @@ interface VisionSource {
   readonly readTensors: (stored: ReadonlyMap<string, StoredTensor>) => ReadonlyMap<string, TensorInfo>;
 }
 
-const readers = { Gemma3ForConditionalGeneration: siglipPart, Qwen3VLForConditionalGeneration: qwen3Part };
+const readers = { siglip: siglipPart, "qwen3-vl": qwen3Part };
 
-/** The containers whose images are read. */
-export type SeeingContainer = keyof typeof readers;
+const kinds: ReadonlyMap<string, VisionPart["kind"]> = new Map([
+  ["Gemma3ForConditionalGeneration", "siglip"],
+  ...qwen3Containers.map((name) => [name, "qwen3-vl"] as const),
+]);
+
+/** What reads a container's images; undefined where nothing does. */
+export function visionKind(container: string): VisionPart["kind"] | undefined {
+  return kinds.get(container);
+}
 
 /** Whether a tensor of a container belongs to its vision tower. */
 export function isTowerTensor(name: string): boolean {
@@ -36,16 +43,16 @@ export function isTowerTensor(name: string): boolean {
 /** What cannot be read leaves a model of text. */
 export function readVision(source: VisionSource): VisionPart | { readonly refusal: string } {
   const { container, folder } = source;
-  const read = Object.hasOwn(readers, container) ? readers[container as SeeingContainer] : undefined;
-  if (read === undefined)
+  const kind = visionKind(container);
+  if (kind === undefined)
     return {
-      refusal: `images of ${container} are not supported; those of ${Object.keys(readers).join(" and ")} are`,
+      refusal: `images of ${container} are not supported; those of ${[...kinds.keys()].join(", ")} are`,
     };
   try {
     const found = readProcessor(folder);
     if (found === undefined)
       return { refusal: `${folder} has no preprocessor_config.json, which says how images are prepared` };
-    return read(source, found);
+    return readers[kind](source, found);
   } catch (error) {
     if (error instanceof OctavoError && error.code.startsWith("artifact_")) return { refusal: error.message };
     throw error;

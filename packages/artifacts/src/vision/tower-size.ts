@@ -1,9 +1,10 @@
 import { OctavoError } from "@octavo/protocol/errors";
+import type { VisionPart } from "../checkpoint/checkpoint.js";
 import type { ModelConfig } from "../program/model-config.js";
 import { type ModelPlan, weightsIn } from "../program/model-plan.js";
 import { planQwen3Mergers, planQwen3Tower } from "./qwen3-vl.js";
 import { readQwen3Vision } from "./qwen3-vision.js";
-import type { SeeingContainer } from "./read-vision.js";
+import { visionKind } from "./read-vision.js";
 import { planSiglip } from "./siglip.js";
 import { readGemma3Vision } from "./vision-config.js";
 
@@ -13,12 +14,14 @@ interface Tower {
   readonly positionElements: number;
 }
 
-const towers: Readonly<Record<SeeingContainer, (path: string, json: unknown, text: ModelConfig) => Tower>> = {
-  Gemma3ForConditionalGeneration(path, json, text) {
+type ReadTower = (path: string, json: unknown, text: ModelConfig) => Tower;
+
+const towers: Readonly<Record<VisionPart["kind"], ReadTower>> = {
+  siglip(path, json, text) {
     const vision = readGemma3Vision(path, json, text);
     return { plans: () => [planSiglip(vision, text, undefined)], positionElements: 0 };
   },
-  Qwen3VLForConditionalGeneration(path, json, text) {
+  "qwen3-vl"(path, json, text) {
     const vision = readQwen3Vision(path, json, text);
     const { patchSize, poolSize, positionsPerSide, hiddenSize } = vision;
     const maxPatches = (patchSize * poolSize) ** 2;
@@ -44,9 +47,10 @@ export function towerElements(path: string, container: string, json: unknown, te
 
 /** Undefined for what is served as a model of text. */
 function readTower(path: string, container: string, json: unknown, text: ModelConfig): Tower | undefined {
-  if (!Object.hasOwn(towers, container)) return undefined;
+  const kind = visionKind(container);
+  if (kind === undefined) return undefined;
   try {
-    return towers[container as SeeingContainer](path, json, text);
+    return towers[kind](path, json, text);
   } catch (error) {
     if (error instanceof OctavoError && error.code.startsWith("artifact_")) return undefined;
     throw error;

@@ -2,7 +2,12 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 import { openCheckpoint } from "@octavo/artifacts/checkpoint/open-checkpoint";
-import { fixtureImage, readShapedFixtures } from "@octavo/artifacts/testing/model-fixtures";
+import {
+  fixtureImage,
+  readPatchFixtures,
+  readShapedFixtures,
+  shapedModels,
+} from "@octavo/artifacts/testing/model-fixtures";
 import { readShapedProcessing, type ShapedProcessing } from "@octavo/artifacts/vision/image-processing";
 import { readQwen3Vision, seeingConfig } from "@octavo/artifacts/vision/qwen3-vision";
 import { createCpuBackend } from "@octavo/kernels";
@@ -12,13 +17,16 @@ import { decodeImage } from "./decode-image.js";
 import { cut, pixelsOf, shapedSize } from "./patches.js";
 import { Qwen3Tower } from "./qwen3-tower.js";
 
-const checkpoint = await openCheckpoint(fixtureImage("qwen3-vl"));
-const { vision } = checkpoint.container ?? {};
-assert.ok(vision !== undefined && "tensors" in vision && vision.kind === "qwen3-vl", JSON.stringify(vision));
-const { images, prompts } = readShapedFixtures();
+async function openSeeing(model: string) {
+  const opened = await openCheckpoint(fixtureImage(model));
+  const { vision: sight } = opened.container ?? {};
+  assert.ok(sight !== undefined && "tensors" in sight && sight.kind === "qwen3-vl", JSON.stringify(sight));
+  return { checkpoint: opened, vision: sight };
+}
+
+const { checkpoint, vision } = await openSeeing("qwen3-vl");
 
 async function prepared(name: string, others: Partial<ShapedProcessing> = {}) {
-  assert.ok(vision !== undefined && "tensors" in vision && vision.kind === "qwen3-vl");
   const { config } = vision;
   const processing = { ...vision.processing, ...others };
   const image = await decodeImage(readFileSync(fixtureImage(name)));
@@ -33,7 +41,7 @@ function farthest(found: Float32Array, expected: Float32Array): number {
 }
 
 describe("images of Qwen3-VL, as transformers' processor prepares them", () => {
-  for (const { image, grid, pixels } of images)
+  for (const { image, grid, pixels } of readPatchFixtures())
     test(image, async () => {
       const found = await prepared(image);
       assert.deepEqual([1, found.grid.rows, found.grid.columns], grid);
@@ -42,34 +50,36 @@ describe("images of Qwen3-VL, as transformers' processor prepares them", () => {
     });
 });
 
-describe("Qwen3-VL against transformers", () => {
-  for (const fixture of prompts)
-    test(`${fixture.images.length} images: ${fixture.images.join(", ")}`, async () => {
-      using backend = createCpuBackend({ numThreads: 2 });
-      using tower = await Qwen3Tower.load(backend, checkpoint, vision);
-      const config = seeingConfig(checkpoint.config, vision.config);
-      const maxTokens = fixture.prompt.length + fixture.greedy.length;
-      using runner = await ModelRunner.load(backend, { ...checkpoint, config }, maxTokens, "f32");
-      let from = 0;
-      const placed = [];
-      for (const [at, name] of fixture.images.entries()) {
-        const { patches, grid } = await prepared(name);
-        const seen = await tower.see(patches, grid);
-        const all = Float32Array.from([...seen.rows, ...seen.added]);
-        const expected = fixture.rows[at]!;
-        const largest = expected.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-        const far = farthest(all, expected) / largest;
-        assert.ok(far <= 2e-5, `rows of ${name} differ by ${far}`);
-        const start = fixture.prompt.indexOf(vision.config.imageTokenId, from);
-        const numTokens = seen.grid.rows * seen.grid.columns;
-        placed.push({ ...seen, start, numTokens, digest: new Int32Array(8) });
-        from = start + numTokens;
-      }
-      runner.images = placed;
-      await compareLogits(runner, fixture, config.vocabSize, 2e-5);
-      await compareGreedy(runner, fixture);
-    });
-});
+for (const model of shapedModels)
+  describe(`${model} against transformers`, () => {
+    for (const fixture of readShapedFixtures(model))
+      test(`${fixture.images.length} images: ${fixture.images.join(", ")}`, async () => {
+        const { checkpoint: opened, vision: sight } = await openSeeing(model);
+        using backend = createCpuBackend({ numThreads: 2 });
+        using tower = await Qwen3Tower.load(backend, opened, sight);
+        const config = seeingConfig(opened.config, sight.config);
+        const maxTokens = fixture.prompt.length + fixture.greedy.length;
+        using runner = await ModelRunner.load(backend, { ...opened, config }, maxTokens, "f32");
+        let from = 0;
+        const placed = [];
+        for (const [at, name] of fixture.images.entries()) {
+          const { patches, grid } = await prepared(name);
+          const seen = await tower.see(patches, grid);
+          const all = Float32Array.from([...seen.rows, ...seen.added]);
+          const expected = fixture.rows[at]!;
+          const largest = expected.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+          const far = farthest(all, expected) / largest;
+          assert.ok(far <= 2e-5, `rows of ${name} differ by ${far}`);
+          const start = fixture.prompt.indexOf(sight.config.imageTokenId, from);
+          const numTokens = seen.grid.rows * seen.grid.columns;
+          placed.push({ ...seen, start, numTokens, digest: new Int32Array(8) });
+          from = start + numTokens;
+        }
+        runner.images = placed;
+        await compareLogits(runner, fixture, config.vocabSize, 2e-5);
+        await compareGreedy(runner, fixture);
+      });
+  });
 
 test("an image of more tokens than the usual bound is seen as transformers sees it", async () => {
   const { image, size, grid, every, ...large } = JSON.parse(
@@ -169,4 +179,37 @@ test("a processor or tower of another kind is refused by name", () => {
   assert.throws(() => read({ num_position_embeddings: 26 }), { message: /26 positions/ });
   assert.throws(() => read({ deepstack_visual_indexes: [1, 1] }), { message: /taps the vision layers 1, 1/ });
   assert.throws(() => read({ deepstack_visual_indexes: [3] }), { message: /taps the vision layers 3 of 3/ });
+});
+
+test("what a config leaves out is what transformers takes for granted of its model", () => {
+  const config = JSON.parse(readFileSync(fixtureImage("qwen3-vl/config.json"), "utf8")) as {
+    readonly vision_config: object;
+    readonly text_config: object;
+  };
+  const read = (container: string) => {
+    const given = {
+      architectures: [container],
+      vision_config: config.vision_config,
+      text_config: { ...config.text_config, rope_scaling: null },
+    };
+    return readQwen3Vision("config.json", given, { ...checkpoint.config, vocabSize: 250_000 });
+  };
+  for (const container of ["Qwen3VLForConditionalGeneration", "Qwen3VLMoeForConditionalGeneration"]) {
+    const { imageTokenId, beginTokenId, endTokenId, ropeSections, tappedLayers } = read(container);
+    assert.deepEqual([imageTokenId, beginTokenId, endTokenId], [151_655, 151_652, 151_653]);
+    assert.deepEqual(
+      [ropeSections, tappedLayers],
+      [
+        [24, 20, 20],
+        [0, 1],
+      ],
+    );
+  }
+  for (const container of ["Qwen3_5ForConditionalGeneration", "Qwen3_5MoeForConditionalGeneration"]) {
+    const { imageTokenId, beginTokenId, endTokenId, ropeSections, tappedLayers } = read(container);
+    assert.deepEqual([imageTokenId, beginTokenId, endTokenId], [248_056, 248_053, 248_054]);
+    // its tower has no DeepStack, whatever the file says
+    assert.deepEqual([ropeSections, tappedLayers], [[11, 11, 10], []]);
+  }
+  assert.throws(() => read("Qwen2VLForConditionalGeneration"), { code: "artifact_invalid" });
 });

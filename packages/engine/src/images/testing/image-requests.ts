@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { isAbsolute } from "node:path";
 import { fixtureImage } from "@octavo/artifacts/testing/model-fixtures";
 import type { GenerationRequest, TokenLogprob } from "../../api.js";
 import { LLM } from "../../llm/llm.js";
@@ -20,9 +21,9 @@ export interface ImageAnswer {
   readonly cachedTokens: number;
 }
 
-/** A model of `fixtures/images` with blocks of four tokens and room for few. */
+/** A model of `fixtures/images`, or in a folder of its own, with blocks of four tokens and room for few. */
 export const loadImageModel = (model: string, options: LoadOptions): Promise<LLM> =>
-  LLM.load(fixtureImage(model), {
+  LLM.load(isAbsolute(model) ? model : fixtureImage(model), {
     kvCacheMemoryBytes: 1 << 21,
     maxModelLen: 128,
     blockSize: 4,

@@ -48,7 +48,8 @@ export class DraftingFolder implements DraftingPair, Disposable {
   readonly config: SpeculativeConfig;
   readonly #scratch = mkdtempSync(join(tmpdir(), "octavo-drafting-"));
 
-  constructor(name: DraftingName) {
+  /** @param checkpoint another than the head was drawn for, of the same shape */
+  constructor(name: DraftingName, checkpoint = fixtureCheckpoint(name)) {
     this.model = this.#scratch;
     this.config = { method: "mtp", numSpeculativeTokens: 3 };
     if (name === "eagle3") {
@@ -56,11 +57,11 @@ export class DraftingFolder implements DraftingPair, Disposable {
       this.config = { method: "eagle3", model: fixtureDrafting("eagle3"), numSpeculativeTokens: 3 };
       return;
     }
-    cpSync(fixtureCheckpoint(name), this.model, { recursive: true });
+    cpSync(checkpoint, this.model, { recursive: true });
     const names = [...(readSafetensorsFolder(this.model)?.keys() ?? [])];
     copyFileSync(fixtureDrafting(`${name}.safetensors`), join(this.model, "extra.safetensors"));
     rmSync(join(this.model, "model.safetensors"));
-    copyFileSync(join(fixtureCheckpoint(name), "model.safetensors"), join(this.model, "own.safetensors"));
+    copyFileSync(join(checkpoint, "model.safetensors"), join(this.model, "own.safetensors"));
     const layer = new Map<string, string>(names.map((tensor) => [tensor, "own.safetensors"]));
     const header = readFileSync(join(this.model, "extra.safetensors"));
     const length = Number(header.readBigUInt64LE(0));

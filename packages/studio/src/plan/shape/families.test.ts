@@ -93,6 +93,7 @@ const encoders = ["bert", "xlm-roberta", "modernbert", "modernbert-biases"];
 const checkpoints = [
   ...readdirSync(`${fixtures}models/checkpoints`).map((folder) => `models/checkpoints/${folder}`),
   ...encoders.map((folder) => `embeddings/${folder}`),
+  "images/qwen3-vl-moe",
 ];
 
 test("a plan counts the parameters that a checkpoint of each family has", async () => {

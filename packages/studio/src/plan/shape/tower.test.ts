@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { openCheckpoint } from "@octavo/engine";
-import { fixtureImage } from "@octavo/artifacts/testing/model-fixtures";
+import { fixtureImage, shapedModels } from "@octavo/artifacts/testing/model-fixtures";
 import { describeFiles } from "@octavo/artifacts/checkpoint/describe-files";
 import { weightBytes, weightFormats } from "../formats/weight-formats.js";
 import { storedWeights } from "../stored.js";
@@ -9,7 +9,7 @@ import { totalParameters } from "./model-shape.js";
 import { readConfigShape, shapeOf } from "./read-shape.js";
 
 describe("vision towers in a plan", () => {
-  for (const name of ["gemma3", "qwen3-vl"])
+  for (const name of ["gemma3", ...shapedModels])
     test(`${name}: as many elements as the files hold, read for images alone`, async () => {
       const { container } = await openCheckpoint(fixtureImage(name));
       const vision = container?.vision;
@@ -25,7 +25,7 @@ describe("vision towers in a plan", () => {
       const stored = storedWeights(description);
       assert.ok(stored !== undefined);
       // in f32; a token of text reads the text's part
-      assert.equal(stored.read.always, 4 * totalParameters(shape));
+      assert.equal(stored.read.always + stored.read.routed, 4 * totalParameters(shape));
       assert.ok(stored.bytes >= 4 * (totalParameters(shape) + elements));
       const [bf16] = weightFormats;
       const gguf = weightFormats.find(({ name: format }) => format.startsWith("gguf Q8_0"));
