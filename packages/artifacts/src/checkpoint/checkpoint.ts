@@ -2,6 +2,7 @@ import type { WeightType } from "@octavo/kernels";
 import type { TokenizerSource } from "@octavo/text/tokenizer/source";
 import type { ModelConfig } from "../program/model-config.js";
 import type { ImageProcessing, ShapedProcessing } from "../vision/image-processing.js";
+import type { Qwen25VisionConfig } from "../vision/qwen25-vision.js";
 import type { Qwen3VisionConfig } from "../vision/qwen3-vision.js";
 import type { VisionConfig } from "../vision/vision-config.js";
 
@@ -82,7 +83,7 @@ export interface GenerationDefaults {
 }
 
 /** What a model sees with: its vision tower, and what becomes of images before it. */
-export type VisionPart = SiglipPart | Qwen3VisionPart;
+export type VisionPart = SiglipPart | Qwen3VisionPart | Qwen25VisionPart;
 
 export interface SiglipPart extends TowerTensors {
   readonly kind: "siglip";
@@ -93,6 +94,12 @@ export interface SiglipPart extends TowerTensors {
 export interface Qwen3VisionPart extends TowerTensors {
   readonly kind: "qwen3-vl";
   readonly config: Qwen3VisionConfig;
+  readonly processing: ShapedProcessing;
+}
+
+export interface Qwen25VisionPart extends TowerTensors {
+  readonly kind: "qwen2.5-vl";
+  readonly config: Qwen25VisionConfig;
   readonly processing: ShapedProcessing;
 }
 

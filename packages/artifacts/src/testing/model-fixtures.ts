@@ -142,8 +142,8 @@ interface PatchFixture {
 /** `rows`, by image: f32 `[1 + deepstack, tokens, hidden]`. */
 type ShapedFixture = ImageFixture & { readonly rows: readonly Float32Array[] };
 
-/** Models of `fixtures/images` with Qwen3-VL's tower. */
-export const shapedModels = ["qwen3-vl", "qwen3-5", "qwen3-vl-moe", "qwen3-5-moe"] as const;
+/** Models of `fixtures/images` whose images keep their shape. */
+export const shapedModels = ["qwen2-5-vl", "qwen3-vl", "qwen3-5", "qwen3-vl-moe", "qwen3-5-moe"] as const;
 
 /** Prompts of one of `shapedModels`; written by tools/oracle/make-qwen-image-fixtures.py. */
 export function readShapedFixtures(model: string): ShapedFixture[] {

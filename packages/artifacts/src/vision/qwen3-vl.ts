@@ -96,7 +96,7 @@ export function planQwen3Mergers(
 }
 
 /** The first half of the pairs by the row, the second by the column, both with the same frequencies. */
-function patchRope(headDim: number): {
+export function patchRope(headDim: number): {
   readonly inverseFrequencies: Float32Array;
   readonly attentionFactor: 1;
   readonly layout: "neox";

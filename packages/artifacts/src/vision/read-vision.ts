@@ -6,6 +6,7 @@ import { tensorSlices } from "../checkpoint/tensor-slices.js";
 import type { ModelConfig } from "../program/model-config.js";
 import { transposedExperts } from "../program/transposed-experts.js";
 import { readImageProcessing, readShapedProcessing } from "./image-processing.js";
+import { readQwen25Vision } from "./qwen25-vision.js";
 import { qwen3Containers, readQwen3Vision } from "./qwen3-vision.js";
 import { checkProcessing, readGemma3Vision } from "./vision-config.js";
 
@@ -23,10 +24,11 @@ interface VisionSource {
   readonly readTensors: (stored: ReadonlyMap<string, StoredTensor>) => ReadonlyMap<string, TensorInfo>;
 }
 
-const readers = { siglip: siglipPart, "qwen3-vl": qwen3Part };
+const readers = { siglip: siglipPart, "qwen2.5-vl": qwen25Part, "qwen3-vl": qwen3Part };
 
 const kinds: ReadonlyMap<string, VisionPart["kind"]> = new Map([
   ["Gemma3ForConditionalGeneration", "siglip"],
+  ["Qwen2_5_VLForConditionalGeneration", "qwen2.5-vl"],
   ...qwen3Containers.map((name) => [name, "qwen3-vl"] as const),
 ]);
 
@@ -70,6 +72,12 @@ function qwen3Part(source: VisionSource, { path, json }: Processor): VisionPart 
   const config = readQwen3Vision(join(source.folder, "config.json"), source.json, source.text);
   const processing = readShapedProcessing(path, json, config);
   return { kind: "qwen3-vl", config, processing, tensors: towerTensors(source) };
+}
+
+function qwen25Part(source: VisionSource, { path, json }: Processor): VisionPart {
+  const config = readQwen25Vision(join(source.folder, "config.json"), source.json, source.text);
+  const processing = readShapedProcessing(path, json, config);
+  return { kind: "qwen2.5-vl", config, processing, tensors: towerTensors(source) };
 }
 
 interface Processor {

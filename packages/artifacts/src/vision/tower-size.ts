@@ -3,6 +3,8 @@ import type { VisionPart } from "../checkpoint/checkpoint.js";
 import type { ModelConfig } from "../program/model-config.js";
 import { type ModelPlan, weightsIn } from "../program/model-plan.js";
 import { planQwen3Mergers, planQwen3Tower } from "./qwen3-vl.js";
+import { readQwen25Vision } from "./qwen25-vision.js";
+import { planQwen25Layers, planQwen25Merger } from "./qwen25-vl.js";
 import { readQwen3Vision } from "./qwen3-vision.js";
 import { visionKind } from "./read-vision.js";
 import { planSiglip } from "./siglip.js";
@@ -20,6 +22,18 @@ const towers: Readonly<Record<VisionPart["kind"], ReadTower>> = {
   siglip(path, json, text) {
     const vision = readGemma3Vision(path, json, text);
     return { plans: () => [planSiglip(vision, text, undefined)], positionElements: 0 };
+  },
+  "qwen2.5-vl"(path, json, text) {
+    const vision = readQwen25Vision(path, json, text);
+    const maxPatches = (vision.patchSize * vision.poolSize) ** 2;
+    const layers = { first: 0, end: vision.numLayers };
+    return {
+      plans: () => [
+        planQwen25Layers(vision, text, undefined, maxPatches, layers),
+        planQwen25Merger(vision, text, undefined, maxPatches),
+      ],
+      positionElements: 0,
+    };
   },
   "qwen3-vl"(path, json, text) {
     const vision = readQwen3Vision(path, json, text);

@@ -1,9 +1,9 @@
-import type { Qwen3VisionPart, SiglipPart } from "@octavo/artifacts/checkpoint/checkpoint";
+import type { Qwen25VisionPart, Qwen3VisionPart, SiglipPart } from "@octavo/artifacts/checkpoint/checkpoint";
 import type { PromptImage } from "../scheduler/prompt-image.js";
 import { decodedSizeOf } from "./decode-image.js";
-import { shapedSize } from "./patches.js";
+import { type PatchGrid, shapedSize } from "./patches.js";
 import { prepareImage } from "./prepare-image.js";
-import type { Qwen3Tower } from "./qwen3-tower.js";
+import type { SeenPatches } from "./tower-steps.js";
 import type { VisionTower } from "./vision-tower.js";
 
 /** What stands for an image in the decoder's stream. */
@@ -52,10 +52,15 @@ export function siglipReader(
   };
 }
 
-/** Qwen3-VL's: as many tokens as the image's shape takes, where the template put one. */
-export function qwen3Reader(
-  tower: Pick<Qwen3Tower, "see">,
-  { config, processing }: Pick<Qwen3VisionPart, "config" | "processing">,
+/** Qwen's: as many tokens as the image's shape takes, where the template put one. */
+export function shapedReader(
+  tower: { see(patches: Float32Array, grid: PatchGrid): Promise<SeenPatches> },
+  {
+    config,
+    processing,
+  }: Pick<Qwen3VisionPart, "processing"> & {
+    readonly config: Qwen3VisionPart["config"] | Qwen25VisionPart["config"];
+  },
 ): ImageReader {
   const { imageTokenId, beginTokenId, endTokenId } = config;
   return {

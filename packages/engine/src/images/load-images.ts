@@ -1,13 +1,16 @@
 import type { Backend } from "@octavo/kernels";
 import type { Checkpoint, VisionPart } from "@octavo/artifacts/checkpoint/checkpoint";
+import { seeing25Config } from "@octavo/artifacts/vision/qwen25-vision";
 import { seeingConfig } from "@octavo/artifacts/vision/qwen3-vision";
 import { mostShapedTokens } from "@octavo/artifacts/vision/image-processing";
 import { OctavoError } from "@octavo/protocol/errors";
+import type { ModelConfig } from "@octavo/artifacts/program/model-config";
 import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
 import { mostImageTokens } from "../engine-options.js";
 import type { ResolvedLoadOptions } from "../llm/load-options.js";
 import { ImageInput } from "./image-input.js";
-import { type ImageReader, qwen3Reader, siglipReader } from "./image-reader.js";
+import { type ImageReader, shapedReader, siglipReader } from "./image-reader.js";
+import { Qwen25Tower } from "./qwen25-tower.js";
 import { Qwen3Tower } from "./qwen3-tower.js";
 import { VisionTower } from "./vision-tower.js";
 
@@ -71,9 +74,10 @@ export function imageBytes(backend: Backend, checkpoint: Checkpoint, options: Re
   if (given === undefined || "refusal" in given) return 0;
   if (imageRefusal(checkpoint, backend, options) !== undefined) return 0;
   const vision = boundedVision(given, options);
-  return vision.kind === "siglip"
-    ? VisionTower.byteLength(checkpoint, vision)
-    : Qwen3Tower.byteLength(checkpoint, vision);
+  if (vision.kind === "siglip") return VisionTower.byteLength(checkpoint, vision);
+  return vision.kind === "qwen3-vl"
+    ? Qwen3Tower.byteLength(checkpoint, vision)
+    : Qwen25Tower.byteLength(checkpoint, vision);
 }
 
 /** The model as it is loaded beside a vision tower, where it takes images. */
@@ -83,9 +87,28 @@ export function seeingCheckpoint(
   options: ResolvedLoadOptions,
 ): Checkpoint {
   const vision = checkpoint.container?.vision;
-  if (vision === undefined || "refusal" in vision || vision.kind !== "qwen3-vl") return checkpoint;
+  if (vision === undefined || "refusal" in vision || vision.kind === "siglip") return checkpoint;
   if (imageRefusal(checkpoint, backend, options) !== undefined) return checkpoint;
-  return { ...checkpoint, config: seeingConfig(checkpoint.config, vision.config) };
+  return { ...checkpoint, config: seeingDecoder(checkpoint.config, vision) };
+}
+
+type ShapedVision = Exclude<VisionPart, { readonly kind: "siglip" }>;
+
+/** A decoder whose heads rotate by where tokens stand in images. */
+export function seeingDecoder(text: ModelConfig, vision: ShapedVision): ModelConfig {
+  return vision.kind === "qwen3-vl" ? seeingConfig(text, vision.config) : seeing25Config(text, vision.config);
+}
+
+/** The tower of images that keep their shape. */
+export function loadShapedTower(
+  backend: Backend,
+  checkpoint: Checkpoint,
+  vision: ShapedVision,
+  signal?: AbortSignal,
+): Promise<Qwen3Tower | Qwen25Tower> {
+  return vision.kind === "qwen3-vl"
+    ? Qwen3Tower.load(backend, checkpoint, vision, signal)
+    : Qwen25Tower.load(backend, checkpoint, vision, signal);
 }
 
 /** Loads the vision tower behind the model's own weights. */
@@ -118,6 +141,6 @@ async function readerOf(
     const tower = await VisionTower.load(backend, checkpoint, vision, signal);
     return { tower, reader: siglipReader(tower, vision) };
   }
-  const tower = await Qwen3Tower.load(backend, checkpoint, vision, signal);
-  return { tower, reader: qwen3Reader(tower, vision) };
+  const tower = await loadShapedTower(backend, checkpoint, vision, signal);
+  return { tower, reader: shapedReader(tower, vision) };
 }

@@ -9,22 +9,24 @@ import {
   shapedModels,
 } from "@octavo/artifacts/testing/model-fixtures";
 import { readShapedProcessing, type ShapedProcessing } from "@octavo/artifacts/vision/image-processing";
-import { readQwen3Vision, seeingConfig } from "@octavo/artifacts/vision/qwen3-vision";
+import { readQwen3Vision } from "@octavo/artifacts/vision/qwen3-vision";
 import { createCpuBackend } from "@octavo/kernels";
 import { compareGreedy, compareLogits } from "../testing/oracles/model-oracle-suite.js";
 import { ModelRunner } from "../testing/oracles/model-runner.js";
 import { decodeImage } from "./decode-image.js";
 import { cut, pixelsOf, shapedSize } from "./patches.js";
+import { loadShapedTower, seeingDecoder } from "./load-images.js";
 import { Qwen3Tower } from "./qwen3-tower.js";
 
 async function openSeeing(model: string) {
   const opened = await openCheckpoint(fixtureImage(model));
   const { vision: sight } = opened.container ?? {};
-  assert.ok(sight !== undefined && "tensors" in sight && sight.kind === "qwen3-vl", JSON.stringify(sight));
+  assert.ok(sight !== undefined && "tensors" in sight && sight.kind !== "siglip", JSON.stringify(sight));
   return { checkpoint: opened, vision: sight };
 }
 
 const { checkpoint, vision } = await openSeeing("qwen3-vl");
+assert.ok(vision.kind === "qwen3-vl");
 
 async function prepared(name: string, others: Partial<ShapedProcessing> = {}) {
   const { config } = vision;
@@ -56,8 +58,8 @@ for (const model of shapedModels)
       test(`${fixture.images.length} images: ${fixture.images.join(", ")}`, async () => {
         const { checkpoint: opened, vision: sight } = await openSeeing(model);
         using backend = createCpuBackend({ numThreads: 2 });
-        using tower = await Qwen3Tower.load(backend, opened, sight);
-        const config = seeingConfig(opened.config, sight.config);
+        using tower = await loadShapedTower(backend, opened, sight);
+        const config = seeingDecoder(opened.config, sight);
         const maxTokens = fixture.prompt.length + fixture.greedy.length;
         using runner = await ModelRunner.load(backend, { ...opened, config }, maxTokens, "f32");
         let from = 0;

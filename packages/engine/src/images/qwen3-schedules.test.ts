@@ -25,7 +25,7 @@ const dense = modelOf("qwen3-vl");
 /** Recurrent state is kept wherever blocks end. */
 const everyBlock = { stateSnapshotInterval: 4 };
 
-for (const model of ["qwen3-vl", "qwen3-5"])
+for (const model of ["qwen2-5-vl", "qwen3-vl", "qwen3-5"])
   describe(`prompts with images of ${model} give the same bits`, () => {
     const { load, requestOf, prompts } = modelOf(model);
     const schedules: Readonly<Record<string, LoadOptions>> = {

@@ -1,4 +1,4 @@
-import { type Backend, type KvCache, kvLayersOf, type StepPlan } from "@octavo/kernels";
+import { type Backend, type KvCache, kvLayersOf } from "@octavo/kernels";
 import type { Checkpoint, Qwen3VisionPart, TensorInfo } from "@octavo/artifacts/checkpoint/checkpoint";
 import { readTensor } from "@octavo/artifacts/checkpoint/read-tensor";
 import { isFloatType } from "@octavo/artifacts/checkpoint/tensor-storage";
@@ -7,13 +7,8 @@ import { planQwen3Mergers, planQwen3Tower } from "@octavo/artifacts/vision/qwen3
 import type { Qwen3VisionConfig } from "@octavo/artifacts/vision/qwen3-vision";
 import { OctavoError } from "@octavo/protocol/errors";
 import { type LoadedModel, loadModel } from "../model/load-model.js";
-import type { PromptImage } from "../scheduler/prompt-image.js";
-import { longestRatio, type PatchGrid, patchOrder } from "./patches.js";
-
-const blockSize = 16;
-
-/** What an image becomes. */
-type Seen = Required<Pick<PromptImage, "rows" | "added" | "grid">>;
+import { type PatchGrid, patchOrder } from "./patches.js";
+import { blockSize, mostPatches, patchAxes, type SeenPatches, towerStep } from "./tower-steps.js";
 
 /** Qwen3-VL's: patches through the layers, a layer a step, then those of a token through the mergers. */
 export class Qwen3Tower implements Disposable {
@@ -82,22 +77,19 @@ export class Qwen3Tower implements Disposable {
   }
 
   /** `patches` as the processor cuts them. */
-  see(patches: Float32Array, grid: PatchGrid): Promise<Seen> {
+  see(patches: Float32Array, grid: PatchGrid): Promise<SeenPatches> {
     const own = this.#latest.then(() => this.#run(patches, grid));
     this.#latest = own.catch(() => undefined);
     return own;
   }
 
-  async #run(patches: Float32Array, grid: PatchGrid): Promise<Seen> {
+  async #run(patches: Float32Array, grid: PatchGrid): Promise<SeenPatches> {
     const { poolSize, numLayers, tappedLayers } = this.#vision;
     const numPatches = grid.rows * grid.columns;
     const order = patchOrder(grid, poolSize);
     const received = joined([patches, this.#positionsOf(grid, order)]);
-    const axes = Int32Array.from({ length: 3 * numPatches }, (_, at) => {
-      const position = order[Math.floor(at / 3)] ?? 0;
-      return [0, Math.floor(position / grid.columns), position % grid.columns][at % 3] ?? 0;
-    });
-    const step = { ...stepOf(numPatches), axes, received };
+    const axes = patchAxes(order, grid.columns);
+    const step = { ...towerStep([numPatches]), axes, received };
     const sent: Float32Array[] = [];
     for (let index = 0; index < numLayers; index++) {
       const part = { index, count: numLayers };
@@ -113,7 +105,7 @@ export class Qwen3Tower implements Disposable {
     ]);
     const numTokens = numPatches / poolSize ** 2;
     const merged = await this.#backend.execute(this.#mergers.program, this.#cache, {
-      ...stepOf(numTokens),
+      ...towerStep([numTokens]),
       received: input,
     });
     const rows = merged.sent ?? new Float32Array(0);
@@ -155,17 +147,6 @@ export class Qwen3Tower implements Disposable {
   }
 }
 
-/** Of any image: one that is long and thin may have more than its number of pixels says, as its shorter side has a token at least. */
-function mostPatches(
-  { patchSize }: Qwen3VisionConfig,
-  { minPixels, maxPixels, multiple }: Qwen3VisionPart["processing"],
-): number {
-  const [least, most] = [minPixels / multiple ** 2, maxPixels / multiple ** 2];
-  const longest = Math.sqrt(longestRatio * least);
-  const tokens = Math.max(most, Math.sqrt(longestRatio * most), least + longest + least / longest + 1);
-  return Math.ceil(tokens) * (multiple / patchSize) ** 2;
-}
-
 async function readPositions(
   tensor: TensorInfo | undefined,
   { positionsPerSide, hiddenSize }: Qwen3VisionConfig,
@@ -188,22 +169,4 @@ function joined(parts: readonly Float32Array[]): Float32Array {
     at += part.length;
   }
   return whole;
-}
-
-function stepOf(numTokens: number): StepPlan {
-  const numBlocks = Math.ceil(numTokens / blockSize);
-  const ascending = Int32Array.from({ length: numTokens }, (_, at) => at);
-  return {
-    numTokens,
-    numSequences: 1,
-    tokenIds: new Int32Array(numTokens),
-    positions: ascending,
-    slots: ascending,
-    queryStarts: Int32Array.of(0, numTokens),
-    contextLengths: Int32Array.of(numTokens),
-    blockTables: ascending.slice(0, numBlocks),
-    blockTableStarts: Int32Array.of(0, numBlocks),
-    outputTokens: new Int32Array(0),
-    outputs: [],
-  };
 }
