@@ -9,6 +9,7 @@ import {
   shapedModels,
 } from "@octavo/artifacts/testing/model-fixtures";
 import { readShapedProcessing, type ShapedProcessing } from "@octavo/artifacts/vision/image-processing";
+import { layerSpans, readQwen25Vision } from "@octavo/artifacts/vision/qwen25-vision";
 import { readQwen3Vision } from "@octavo/artifacts/vision/qwen3-vision";
 import { createCpuBackend } from "@octavo/kernels";
 import { compareGreedy, compareLogits } from "../testing/oracles/model-oracle-suite.js";
@@ -140,20 +141,22 @@ test("sizes are those of transformers' smart_resize", () => {
   assert.throws(() => shapedSize(long, vision.processing), { code: "invalid_request", message: /too long/ });
 });
 
-test("long and thin images, the most patches there are, run", async () => {
-  using backend = createCpuBackend({ numThreads: 2 });
-  using tower = await Qwen3Tower.load(backend, checkpoint, vision);
-  for (const [width, height] of [
-    [400, 3],
-    [200, 1],
-    [3200, 16],
-  ] as const) {
-    const size = shapedSize({ width, height }, vision.processing);
-    const grid = { rows: size.height / 8, columns: size.width / 8 };
-    const seen = await tower.see(new Float32Array(grid.rows * grid.columns * 384), grid);
-    assert.equal(seen.rows.length, (grid.rows * grid.columns * 64) / 4);
-  }
-});
+for (const model of ["qwen2-5-vl", "qwen3-vl"])
+  test(`${model}: long and thin images, the most patches there are, run`, async () => {
+    using backend = createCpuBackend({ numThreads: 2 });
+    const opened = await openSeeing(model);
+    using tower = await loadShapedTower(backend, opened.checkpoint, opened.vision);
+    for (const [width, height] of [
+      [400, 3],
+      [200, 1],
+      [3200, 16],
+    ] as const) {
+      const size = shapedSize({ width, height }, vision.processing);
+      const grid = { rows: size.height / 8, columns: size.width / 8 };
+      const seen = await tower.see(new Float32Array(grid.rows * grid.columns * 384), grid);
+      assert.equal(seen.rows.length, (grid.rows * grid.columns * 64) / 4);
+    }
+  });
 
 test("a processor or tower of another kind is refused by name", () => {
   const tower = { patchSize: 8, poolSize: 2, moments: 2 };
@@ -214,4 +217,34 @@ test("what a config leaves out is what transformers takes for granted of its mod
     assert.deepEqual([ropeSections, tappedLayers], [[11, 11, 10], []]);
   }
   assert.throws(() => read("Qwen2VLForConditionalGeneration"), { code: "artifact_invalid" });
+});
+
+test("Qwen2.5-VL's config.json, as published and as saved anew, and what it cannot say", async () => {
+  const { checkpoint: opened } = await openSeeing("qwen2-5-vl");
+  const { text_config: within, ...config } = JSON.parse(
+    readFileSync(fixtureImage("qwen2-5-vl/config.json"), "utf8"),
+  ) as Readonly<Record<"vision_config" | "text_config", Readonly<Record<string, unknown>>>>;
+  const read = (changes: object, whole: object = { ...config, text_config: within }) =>
+    readQwen25Vision(
+      "config.json",
+      { ...whole, vision_config: { ...config.vision_config, ...changes } },
+      opened.config,
+    );
+  const expected = read({});
+  assert.deepEqual(read({}, { ...config, ...within }), expected);
+  assert.deepEqual(read({ in_channels: undefined, in_chans: 3 }), expected);
+  assert.deepEqual(layerSpans(expected), [
+    { first: 0, end: 2, seesWhole: false },
+    { first: 2, end: 3, seesWhole: true },
+    { first: 3, end: 4, seesWhole: false },
+  ]);
+  assert.throws(() => read({ hidden_act: "gelu" }), { code: "artifact_unsupported", message: /"gelu"/ });
+  assert.throws(() => read({ in_chans: 1, in_channels: null }), { message: /images of 1 channels/ });
+  assert.throws(() => read({ num_heads: 3 }), { code: "artifact_invalid", message: /3 vision heads/ });
+  assert.throws(() => read({ window_size: 8 }), { code: "artifact_invalid", message: /windows of 8 pixels/ });
+  assert.throws(() => read({ out_hidden_size: 32 }), { message: /sees 32 columns and reads 64/ });
+  const rope_scaling = { type: "mrope", mrope_section: [16, 24, 24] };
+  assert.throws(() => read({}, { ...config, text_config: { ...within, rope_scaling } }), {
+    message: /64 pairs over 8/,
+  });
 });
