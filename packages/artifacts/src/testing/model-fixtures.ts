@@ -139,18 +139,25 @@ interface ShapedFixtures {
     readonly grid: readonly number[];
     readonly pixels: Float32Array;
   }[];
+  /** Of Gemma 4: width, height, tokens at most, size of a patch and a pool; width and height that come of them. */
+  readonly sizes: readonly (readonly [number, number, number, number, number, number, number])[];
   /** `rows`, by image: f32 `[1 + deepstack, tokens, hidden]`. */
   readonly prompts: readonly (ImageFixture & { readonly rows: readonly Float32Array[] })[];
 }
 
-/** Of Qwen3-VL; written by tools/oracle/make-qwen-image-fixtures.py. */
-export function readShapedFixtures(): ShapedFixtures {
-  const { images } = JSON.parse(readFileSync(fixtureImage("qwen3-vl-pixels.json"), "utf8")) as {
+/**
+ * Of a model whose images keep their shape; written by tools/oracle/make-qwen-image-fixtures.py and make-gemma4-image-fixtures.py.
+ * @param processor whose pixels they are
+ */
+export function readShapedFixtures(model = "qwen3-vl", processor = "qwen3-vl"): ShapedFixtures {
+  const { images, sizes } = JSON.parse(readFileSync(fixtureImage(`${processor}-pixels.json`), "utf8")) as {
     readonly images: Record<string, unknown>[];
+    readonly sizes?: unknown;
   };
   return {
     images: images.map((image) => ({ ...image, pixels: floatsIn(image["pixels"]) })),
-    prompts: readListed("qwen3-vl.json").map((fixture) => ({
+    sizes: sizes ?? [],
+    prompts: readListed(`${model}.json`).map((fixture) => ({
       ...fixture,
       logits: floatsIn(fixture["logits"]),
       rows: (fixture["rows"] as string[]).map(floatsIn),

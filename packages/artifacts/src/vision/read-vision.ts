@@ -5,12 +5,14 @@ import type { StoredTensor, TensorInfo, VisionPart } from "../checkpoint/checkpo
 import { tensorSlices } from "../checkpoint/tensor-slices.js";
 import type { ModelConfig } from "../program/model-config.js";
 import { transposedExperts } from "../program/transposed-experts.js";
+import { readBudgetProcessing, readGemma4Vision } from "./gemma4-vision.js";
 import { readImageProcessing, readShapedProcessing } from "./image-processing.js";
 import { readQwen3Vision } from "./qwen3-vision.js";
 import { checkProcessing, readGemma3Vision } from "./vision-config.js";
 
 const maxConfigBytes = 1 << 20;
-const names = /^(?:model\.)?(?:vision_tower\.(?:vision_model\.)?|multi_modal_projector\.|visual\.)(.+)$/;
+const names =
+  /^(?:model\.)?(?:vision_tower\.(?:vision_model\.)?|multi_modal_projector\.|embed_vision\.|visual\.)(.+)$/;
 
 interface VisionSource {
   readonly folder: string;
@@ -23,7 +25,11 @@ interface VisionSource {
   readonly readTensors: (stored: ReadonlyMap<string, StoredTensor>) => ReadonlyMap<string, TensorInfo>;
 }
 
-const readers = { Gemma3ForConditionalGeneration: siglipPart, Qwen3VLForConditionalGeneration: qwen3Part };
+const readers = {
+  Gemma3ForConditionalGeneration: siglipPart,
+  Gemma4ForConditionalGeneration: gemma4Part,
+  Qwen3VLForConditionalGeneration: qwen3Part,
+};
 
 /** The containers whose images are read. */
 export type SeeingContainer = keyof typeof readers;
@@ -57,6 +63,12 @@ function siglipPart(source: VisionSource, { path, json }: Processor): VisionPart
   const processing = readImageProcessing(path, json);
   checkProcessing(path, config, processing);
   return { kind: "siglip", config, processing, tensors: towerTensors(source) };
+}
+
+function gemma4Part(source: VisionSource, { path, json }: Processor): VisionPart {
+  const config = readGemma4Vision(join(source.folder, "config.json"), source.json, source.text);
+  const processing = readBudgetProcessing(path, json, config);
+  return { kind: "gemma4", config, processing, tensors: towerTensors(source) };
 }
 
 function qwen3Part(source: VisionSource, { path, json }: Processor): VisionPart {
@@ -94,6 +106,10 @@ function towerTensors({ stored, readTensors }: VisionSource): ReadonlyMap<string
     const [rows = 0, ...rest] = patches.shape;
     const shape = [rows, rest.reduce((product, of) => product * of, 1)];
     tensors.set(patches.name, { ...patches, shape });
+  }
+  for (const name of ["std_bias", "std_scale"]) {
+    const row = tensors.get(name);
+    if (row?.shape.length === 1) tensors.set(name, { ...row, shape: [1, ...row.shape] });
   }
   const projection = tensors.get("mm_input_projection_weight");
   if (projection?.shape.length === 2) {

@@ -1,6 +1,8 @@
 import { OctavoError } from "@octavo/protocol/errors";
 import type { ModelConfig } from "../program/model-config.js";
 import { type ModelPlan, weightsIn } from "../program/model-plan.js";
+import { boundNames, planGemma4Tower } from "./gemma4-tower.js";
+import { readGemma4Vision } from "./gemma4-vision.js";
 import { planQwen3Mergers, planQwen3Tower } from "./qwen3-vl.js";
 import { readQwen3Vision } from "./qwen3-vision.js";
 import type { SeeingContainer } from "./read-vision.js";
@@ -9,14 +11,24 @@ import { readGemma3Vision } from "./vision-config.js";
 
 interface Tower {
   readonly plans: () => readonly ModelPlan[];
-  /** Learned positions that no op has. */
-  readonly positionElements: number;
+  /** Learned positions, and bounds, that no op has. */
+  readonly otherElements: number;
 }
 
 const towers: Readonly<Record<SeeingContainer, (path: string, json: unknown, text: ModelConfig) => Tower>> = {
   Gemma3ForConditionalGeneration(path, json, text) {
     const vision = readGemma3Vision(path, json, text);
-    return { plans: () => [planSiglip(vision, text, undefined)], positionElements: 0 };
+    return { plans: () => [planSiglip(vision, text, undefined)], otherElements: 0 };
+  },
+  Gemma4ForConditionalGeneration(path, json, text) {
+    const vision = readGemma4Vision(path, json, text);
+    const { numPositions, hiddenSize, numLayers, clips, poolSize } = vision;
+    const linearsOfLayer = 7;
+    const numBounds = clips ? linearsOfLayer * numLayers * boundNames.length : 0;
+    return {
+      plans: () => [planGemma4Tower(vision, text, undefined, poolSize ** 2)],
+      otherElements: 2 * numPositions * hiddenSize + numBounds,
+    };
   },
   Qwen3VLForConditionalGeneration(path, json, text) {
     const vision = readQwen3Vision(path, json, text);
@@ -25,7 +37,7 @@ const towers: Readonly<Record<SeeingContainer, (path: string, json: unknown, tex
     return {
       plans: () =>
         [planQwen3Tower, planQwen3Mergers].map((plan) => plan(vision, text, undefined, maxPatches)),
-      positionElements: positionsPerSide ** 2 * hiddenSize,
+      otherElements: positionsPerSide ** 2 * hiddenSize,
     };
   },
 };
@@ -33,12 +45,11 @@ const towers: Readonly<Record<SeeingContainer, (path: string, json: unknown, tex
 /** Elements of the vision tower that a container's config.json describes; 0 where its images are not read. */
 export function towerElements(path: string, container: string, json: unknown, text: ModelConfig): number {
   const tower = readTower(path, container, json, text);
-  const shapes = weightsIn(tower?.plans().map(({ ops }) => ops)).flatMap(({ sources }) =>
-    sources.map(({ shape }) => shape),
-  );
+  const weights = new Set(weightsIn(tower?.plans().map(({ ops }) => ops)));
+  const shapes = [...weights].flatMap(({ sources }) => sources.map(({ shape }) => shape));
   return shapes.reduce(
     (sum, shape) => sum + shape.reduce((product, size) => product * size, 1),
-    tower?.positionElements ?? 0,
+    tower?.otherElements ?? 0,
   );
 }
 

@@ -1,4 +1,4 @@
-import { type Backend, type KvCache, kvLayersOf, type StepPlan } from "@octavo/kernels";
+import { type Backend, type KvCache, kvLayersOf } from "@octavo/kernels";
 import type { Checkpoint, Qwen3VisionPart, TensorInfo } from "@octavo/artifacts/checkpoint/checkpoint";
 import { readTensor } from "@octavo/artifacts/checkpoint/read-tensor";
 import { isFloatType } from "@octavo/artifacts/checkpoint/tensor-storage";
@@ -9,8 +9,7 @@ import { OctavoError } from "@octavo/protocol/errors";
 import { type LoadedModel, loadModel } from "../model/load-model.js";
 import type { PromptImage } from "../scheduler/prompt-image.js";
 import { longestRatio, type PatchGrid, patchOrder } from "./patches.js";
-
-const blockSize = 16;
+import { joined, towerBlockSize, towerStep } from "./tower-step.js";
 
 /** What an image becomes. */
 type Seen = Required<Pick<PromptImage, "rows" | "added" | "grid">>;
@@ -63,7 +62,11 @@ export class Qwen3Tower implements Disposable {
       const maxTokens = maxPatches / vision.poolSize ** 2;
       const mergers = await loadModel(backend, tower, { maxTokens, plan: () => mergersPlan, signal });
       made.push(mergers);
-      const spec = { numBlocks: Math.ceil(maxPatches / blockSize), blockSize, dtype: "f32" as const };
+      const spec = {
+        numBlocks: Math.ceil(maxPatches / towerBlockSize),
+        blockSize: towerBlockSize,
+        dtype: "f32" as const,
+      };
       const cache = backend.createKvCache({ layers: kvLayersOf(layersPlan.ops), ...spec });
       return new Qwen3Tower(backend, vision, [layers, mergers], cache, positions);
     } catch (error) {
@@ -97,7 +100,7 @@ export class Qwen3Tower implements Disposable {
       const position = order[Math.floor(at / 3)] ?? 0;
       return [0, Math.floor(position / grid.columns), position % grid.columns][at % 3] ?? 0;
     });
-    const step = { ...stepOf(numPatches), axes, received };
+    const step = { ...towerStep(numPatches), axes, received };
     const sent: Float32Array[] = [];
     for (let index = 0; index < numLayers; index++) {
       const part = { index, count: numLayers };
@@ -113,7 +116,7 @@ export class Qwen3Tower implements Disposable {
     ]);
     const numTokens = numPatches / poolSize ** 2;
     const merged = await this.#backend.execute(this.#mergers.program, this.#cache, {
-      ...stepOf(numTokens),
+      ...towerStep(numTokens),
       received: input,
     });
     const rows = merged.sent ?? new Float32Array(0);
@@ -178,32 +181,4 @@ async function readPositions(
     "artifact_invalid",
     "visual.pos_embed.weight has another shape than config.json says.",
   );
-}
-
-function joined(parts: readonly Float32Array[]): Float32Array {
-  const whole = new Float32Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
-}
-
-function stepOf(numTokens: number): StepPlan {
-  const numBlocks = Math.ceil(numTokens / blockSize);
-  const ascending = Int32Array.from({ length: numTokens }, (_, at) => at);
-  return {
-    numTokens,
-    numSequences: 1,
-    tokenIds: new Int32Array(numTokens),
-    positions: ascending,
-    slots: ascending,
-    queryStarts: Int32Array.of(0, numTokens),
-    contextLengths: Int32Array.of(numTokens),
-    blockTables: ascending.slice(0, numBlocks),
-    blockTableStarts: Int32Array.of(0, numBlocks),
-    outputTokens: new Int32Array(0),
-    outputs: [],
-  };
 }

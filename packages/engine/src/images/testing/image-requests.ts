@@ -20,11 +20,13 @@ export interface ImageAnswer {
   readonly cachedTokens: number;
 }
 
+const maxModelLen = 160;
+
 /** A model of `fixtures/images` with blocks of four tokens and room for few. */
 export const loadImageModel = (model: string, options: LoadOptions): Promise<LLM> =>
   LLM.load(fixtureImage(model), {
     kvCacheMemoryBytes: 1 << 21,
-    maxModelLen: 128,
+    maxModelLen,
     blockSize: 4,
     numThreads: 2,
     maxNumSeqs: 4,
@@ -42,7 +44,7 @@ export async function imageRequest(
   const context = {
     defaults: {},
     vocabSize: llm.config.vocabSize,
-    maxModelLen: 128,
+    maxModelLen,
     numPromptTokens: prompt.length,
   };
   return {
