@@ -140,6 +140,8 @@ export type Op =
        * then need a step to hold the whole sequence.
        */
       readonly lookAhead?: number;
+      /** A token sees none after itself, whatever the step says it sees (`StepPlan.lastSeen`). */
+      readonly isCausal?: true;
       /** cap * tanh(score / cap). */
       readonly softCap?: number;
       /** One per head: a score that joins each row's softmax and takes nothing from any value (attention sinks). */
@@ -217,8 +219,8 @@ export type Op =
       readonly out: BufferRef;
       readonly groupSize?: number;
     }
-  /** Bounds every value to [-limit, limit]. */
-  | { readonly op: "clamp"; readonly on: BufferRef; readonly limit: number }
+  /** Bounds every value to [least, limit]; default of `least` is -limit. */
+  | { readonly op: "clamp"; readonly on: BufferRef; readonly limit: number; readonly least?: number }
   | {
       /**
        * Of ranks: gets the columns of `on` that others have, each its part as `rankPart` says, or `first` all of them. Nothing is added

@@ -1,6 +1,7 @@
 import type { WeightType } from "@octavo/kernels";
 import type { TokenizerSource } from "@octavo/text/tokenizer/source";
 import type { ModelConfig } from "../program/model-config.js";
+import type { BudgetProcessing, Gemma4VisionConfig } from "../vision/gemma4-vision.js";
 import type { ImageProcessing, ShapedProcessing } from "../vision/image-processing.js";
 import type { Qwen25VisionConfig } from "../vision/qwen25-vision.js";
 import type { Qwen3VisionConfig } from "../vision/qwen3-vision.js";
@@ -83,12 +84,18 @@ export interface GenerationDefaults {
 }
 
 /** What a model sees with: its vision tower, and what becomes of images before it. */
-export type VisionPart = SiglipPart | Qwen3VisionPart | Qwen25VisionPart;
+export type VisionPart = SiglipPart | Gemma4VisionPart | Qwen3VisionPart | Qwen25VisionPart;
 
 export interface SiglipPart extends TowerTensors {
   readonly kind: "siglip";
   readonly config: VisionConfig;
   readonly processing: ImageProcessing;
+}
+
+export interface Gemma4VisionPart extends TowerTensors {
+  readonly kind: "gemma4";
+  readonly config: Gemma4VisionConfig;
+  readonly processing: BudgetProcessing;
 }
 
 export interface Qwen3VisionPart extends TowerTensors {

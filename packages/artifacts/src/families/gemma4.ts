@@ -98,6 +98,7 @@ export const gemma4Family: ModelFamily = {
         layer.attention({
           queryKeyNorm: "head",
           valueNorm: true,
+          seesImagesInWindows: true,
           norms: { before: "input_layernorm", after: "post_attention_layernorm" },
         });
         if (mixture === undefined) {

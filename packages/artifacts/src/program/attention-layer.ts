@@ -14,6 +14,8 @@ export interface AttentionOptions {
   readonly rotatedNorm?: boolean | undefined;
   /** RMS norm of each head's v, without weights (Gemma 4). */
   readonly valueNorm?: boolean | undefined;
+  /** Tokens of images see each other in layers with a window alone (Gemma 4). */
+  readonly seesImagesInWindows?: boolean | undefined;
   /** q, k and v are one tensor, `qkv_proj` (Phi-3). */
   readonly isFused?: boolean | undefined;
   /** `sinks`: a score per head that joins its softmax (GPT-OSS). */
@@ -96,6 +98,7 @@ export function attention(
     ...(config.attentionSoftCap !== undefined && { softCap: config.attentionSoftCap }),
     ...(slidingWindow !== undefined &&
       (config.windowsAreChunks === true ? { chunk: slidingWindow } : { slidingWindow })),
+    ...(options.seesImagesInWindows === true && slidingWindow === undefined && { isCausal: true as const }),
     ...(config.encoder !== undefined && sightOf(config.maxPositionEmbeddings, slidingWindow)),
     ...(options.sinks === true && { sinks: builder.vector(`${name}.sinks`, numHeads) }),
   });

@@ -52,6 +52,7 @@ export function encoderAttention(
   { qkv, attended }: EncoderBuffers,
   layer: number,
   isRotated: boolean,
+  scale = 1 / Math.sqrt(builder.config.headDim),
 ): void {
   const { config } = builder;
   const { numHeads, headDim } = config;
@@ -73,7 +74,7 @@ export function encoderAttention(
     numHeads,
     numKvHeads: numHeads,
     headDim,
-    scale: 1 / Math.sqrt(headDim),
+    scale,
     ...sightOf(config.maxPositionEmbeddings, slidingWindow),
   });
 }

@@ -145,7 +145,7 @@ type ShapedFixture = ImageFixture & { readonly rows: readonly Float32Array[] };
 /** Models of `fixtures/images` whose images keep their shape. */
 export const shapedModels = ["qwen2-5-vl", "qwen3-vl", "qwen3-5", "qwen3-vl-moe", "qwen3-5-moe"] as const;
 
-/** Prompts of one of `shapedModels`; written by tools/oracle/make-qwen-image-fixtures.py. */
+/** Prompts of one of `shapedModels` or of a Gemma 4; written by tools/oracle/make-qwen-image-fixtures.py and make-gemma4-image-fixtures.py. */
 export function readShapedFixtures(model: string): ShapedFixture[] {
   return readListed(`${model}.json`).map(
     (fixture) =>
@@ -157,12 +157,23 @@ export function readShapedFixtures(model: string): ShapedFixture[] {
   );
 }
 
-/** Images as Qwen3-VL's processor cuts them; written by the same. */
-export function readPatchFixtures(): PatchFixture[] {
-  const { images } = JSON.parse(readFileSync(fixtureImage("qwen3-vl-pixels.json"), "utf8")) as {
-    readonly images: Record<string, unknown>[];
+/** Of Gemma 4: width, height, tokens at most, size of a patch and a pool; width and height that come of them. */
+type SizeFixture = readonly [number, number, number, number, number, number, number];
+
+/** Images as a processor cuts them, "qwen3-vl" or "gemma4"; written by the same, and by make-gemma4-image-fixtures.py. */
+export function readPatchFixtures(processor: string): {
+  readonly images: readonly PatchFixture[];
+  readonly sizes: readonly SizeFixture[];
+} {
+  const { images, sizes = [] } = JSON.parse(
+    readFileSync(fixtureImage(`${processor}-pixels.json`), "utf8"),
+  ) as { readonly images: Record<string, unknown>[]; readonly sizes?: readonly SizeFixture[] };
+  return {
+    images: images.map(
+      (image) => ({ ...image, pixels: floatsIn(image["pixels"]) }) as unknown as PatchFixture,
+    ),
+    sizes,
   };
-  return images.map((image) => ({ ...image, pixels: floatsIn(image["pixels"]) }) as unknown as PatchFixture);
 }
 
 function readListed(name: string): Record<string, unknown>[] {

@@ -5,7 +5,7 @@ import type { ModelConfig } from "../program/model-config.js";
 import type { ModelPlan } from "../program/model-plan.js";
 import { ProgramBuilder } from "../program/program-builder.js";
 import type { Qwen25VisionConfig } from "./qwen25-vision.js";
-import { patchRope } from "./qwen3-vl.js";
+import { columnAxis, patchRope, rowAxis } from "./patch-rope.js";
 import { towerConfig } from "./tower-config.js";
 
 const normEps = 1e-6;
@@ -62,7 +62,7 @@ export function planQwen25Layers(
     norm(`${name}.norm1`);
     linear([`${name}.attn.qkv`], normed, qkv);
     const on = { ...qkv, column: 0, width: 2 * hiddenSize };
-    builder.add({ op: "rope", on, headDim, rope: patchRope(headDim) });
+    builder.add({ op: "rope", on, headDim, rope: patchRope(headDim, 10_000, [rowAxis, columnAxis]) });
     encoderAttention(builder, buffers, layer, false);
     linear([`${name}.attn.proj`], attended, update);
     norm(`${name}.norm2`);

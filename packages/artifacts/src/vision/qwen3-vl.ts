@@ -5,6 +5,7 @@ import type { ModelConfig } from "../program/model-config.js";
 import type { ModelPlan } from "../program/model-plan.js";
 import { ProgramBuilder } from "../program/program-builder.js";
 import type { Qwen3VisionConfig } from "./qwen3-vision.js";
+import { columnAxis, patchRope, rowAxis } from "./patch-rope.js";
 import { towerConfig } from "./tower-config.js";
 
 const normEps = 1e-6;
@@ -42,7 +43,7 @@ export function planQwen3Tower(
     norm(`${name}.norm1`);
     linear(`${name}.attn.qkv`, normed, qkv);
     const on = { ...qkv, column: 0, width: 2 * hiddenSize };
-    builder.add({ op: "rope", on, headDim, rope: patchRope(headDim) });
+    builder.add({ op: "rope", on, headDim, rope: patchRope(headDim, 10_000, [rowAxis, columnAxis]) });
     encoderAttention(builder, buffers, layer, false);
     linear(`${name}.attn.proj`, attended, update);
     norm(`${name}.norm2`);
@@ -93,21 +94,4 @@ export function planQwen3Mergers(
     merge(name);
   }
   return builder.finish(out);
-}
-
-/** The first half of the pairs by the row, the second by the column, both with the same frequencies. */
-export function patchRope(headDim: number): {
-  readonly inverseFrequencies: Float32Array;
-  readonly attentionFactor: 1;
-  readonly layout: "neox";
-  readonly axes: Uint8Array;
-} {
-  const perAxis = headDim / 4;
-  const pairs = Array.from({ length: 2 * perAxis }, (_, pair) => pair);
-  return {
-    inverseFrequencies: Float32Array.from(pairs, (pair) => 10_000 ** (-(pair % perAxis) / perAxis)),
-    attentionFactor: 1,
-    layout: "neox",
-    axes: Uint8Array.from(pairs, (pair) => (pair < perAxis ? 1 : 2)),
-  };
 }

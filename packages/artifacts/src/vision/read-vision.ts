@@ -5,13 +5,15 @@ import type { StoredTensor, TensorInfo, VisionPart } from "../checkpoint/checkpo
 import { tensorSlices } from "../checkpoint/tensor-slices.js";
 import type { ModelConfig } from "../program/model-config.js";
 import { transposedExperts } from "../program/transposed-experts.js";
+import { readBudgetProcessing, readGemma4Vision } from "./gemma4-vision.js";
 import { readImageProcessing, readShapedProcessing } from "./image-processing.js";
 import { readQwen25Vision } from "./qwen25-vision.js";
 import { qwen3Containers, readQwen3Vision } from "./qwen3-vision.js";
 import { checkProcessing, readGemma3Vision } from "./vision-config.js";
 
 const maxConfigBytes = 1 << 20;
-const names = /^(?:model\.)?(?:vision_tower\.(?:vision_model\.)?|multi_modal_projector\.|visual\.)(.+)$/;
+const names =
+  /^(?:model\.)?(?:vision_tower\.(?:vision_model\.)?|multi_modal_projector\.|embed_vision\.|visual\.)(.+)$/;
 
 interface VisionSource {
   readonly folder: string;
@@ -24,10 +26,16 @@ interface VisionSource {
   readonly readTensors: (stored: ReadonlyMap<string, StoredTensor>) => ReadonlyMap<string, TensorInfo>;
 }
 
-const readers = { siglip: siglipPart, "qwen2.5-vl": qwen25Part, "qwen3-vl": qwen3Part };
+const readers = {
+  siglip: siglipPart,
+  gemma4: gemma4Part,
+  "qwen2.5-vl": qwen25Part,
+  "qwen3-vl": qwen3Part,
+};
 
 const kinds: ReadonlyMap<string, VisionPart["kind"]> = new Map([
   ["Gemma3ForConditionalGeneration", "siglip"],
+  ["Gemma4ForConditionalGeneration", "gemma4"],
   ["Qwen2_5_VLForConditionalGeneration", "qwen2.5-vl"],
   ...qwen3Containers.map((name) => [name, "qwen3-vl"] as const),
 ]);
@@ -66,6 +74,12 @@ function siglipPart(source: VisionSource, { path, json }: Processor): VisionPart
   const processing = readImageProcessing(path, json);
   checkProcessing(path, config, processing);
   return { kind: "siglip", config, processing, tensors: towerTensors(source) };
+}
+
+function gemma4Part(source: VisionSource, { path, json }: Processor): VisionPart {
+  const config = readGemma4Vision(join(source.folder, "config.json"), source.json, source.text);
+  const processing = readBudgetProcessing(path, json, config);
+  return { kind: "gemma4", config, processing, tensors: towerTensors(source) };
 }
 
 function qwen3Part(source: VisionSource, { path, json }: Processor): VisionPart {
@@ -109,6 +123,10 @@ function towerTensors({ stored, readTensors }: VisionSource): ReadonlyMap<string
     const [rows = 0, ...rest] = patches.shape;
     const shape = [rows, rest.reduce((product, of) => product * of, 1)];
     tensors.set(patches.name, { ...patches, shape });
+  }
+  for (const name of ["std_bias", "std_scale"]) {
+    const row = tensors.get(name);
+    if (row?.shape.length === 1) tensors.set(name, { ...row, shape: [1, ...row.shape] });
   }
   const projection = tensors.get("mm_input_projection_weight");
   if (projection?.shape.length === 2) {

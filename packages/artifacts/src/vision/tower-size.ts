@@ -2,6 +2,8 @@ import { OctavoError } from "@octavo/protocol/errors";
 import type { VisionPart } from "../checkpoint/checkpoint.js";
 import type { ModelConfig } from "../program/model-config.js";
 import { type ModelPlan, weightsIn } from "../program/model-plan.js";
+import { boundNames, planGemma4Tower } from "./gemma4-tower.js";
+import { readGemma4Vision } from "./gemma4-vision.js";
 import { planQwen3Mergers, planQwen3Tower } from "./qwen3-vl.js";
 import { readQwen25Vision } from "./qwen25-vision.js";
 import { planQwen25Layers, planQwen25Merger } from "./qwen25-vl.js";
@@ -12,8 +14,8 @@ import { readGemma3Vision } from "./vision-config.js";
 
 interface Tower {
   readonly plans: () => readonly ModelPlan[];
-  /** Learned positions that no op has. */
-  readonly positionElements: number;
+  /** Learned positions, and bounds, that no op has. */
+  readonly otherElements: number;
 }
 
 type ReadTower = (path: string, json: unknown, text: ModelConfig) => Tower;
@@ -21,7 +23,17 @@ type ReadTower = (path: string, json: unknown, text: ModelConfig) => Tower;
 const towers: Readonly<Record<VisionPart["kind"], ReadTower>> = {
   siglip(path, json, text) {
     const vision = readGemma3Vision(path, json, text);
-    return { plans: () => [planSiglip(vision, text, undefined)], positionElements: 0 };
+    return { plans: () => [planSiglip(vision, text, undefined)], otherElements: 0 };
+  },
+  gemma4(path, json, text) {
+    const vision = readGemma4Vision(path, json, text);
+    const { numPositions, hiddenSize, numLayers, clips, poolSize } = vision;
+    const linearsOfLayer = 7;
+    const numBounds = clips ? linearsOfLayer * numLayers * boundNames.length : 0;
+    return {
+      plans: () => [planGemma4Tower(vision, text, undefined, poolSize ** 2)],
+      otherElements: 2 * numPositions * hiddenSize + numBounds,
+    };
   },
   "qwen2.5-vl"(path, json, text) {
     const vision = readQwen25Vision(path, json, text);
@@ -32,7 +44,7 @@ const towers: Readonly<Record<VisionPart["kind"], ReadTower>> = {
         planQwen25Layers(vision, text, undefined, maxPatches, layers),
         planQwen25Merger(vision, text, undefined, maxPatches),
       ],
-      positionElements: 0,
+      otherElements: 0,
     };
   },
   "qwen3-vl"(path, json, text) {
@@ -42,7 +54,7 @@ const towers: Readonly<Record<VisionPart["kind"], ReadTower>> = {
     return {
       plans: () =>
         [planQwen3Tower, planQwen3Mergers].map((plan) => plan(vision, text, undefined, maxPatches)),
-      positionElements: positionsPerSide ** 2 * hiddenSize,
+      otherElements: positionsPerSide ** 2 * hiddenSize,
     };
   },
 };
@@ -50,12 +62,11 @@ const towers: Readonly<Record<VisionPart["kind"], ReadTower>> = {
 /** Elements of the vision tower that a container's config.json describes; 0 where its images are not read. */
 export function towerElements(path: string, container: string, json: unknown, text: ModelConfig): number {
   const tower = readTower(path, container, json, text);
-  const shapes = weightsIn(tower?.plans().map(({ ops }) => ops)).flatMap(({ sources }) =>
-    sources.map(({ shape }) => shape),
-  );
+  const weights = new Set(weightsIn(tower?.plans().map(({ ops }) => ops)));
+  const shapes = [...weights].flatMap(({ sources }) => sources.map(({ shape }) => shape));
   return shapes.reduce(
     (sum, shape) => sum + shape.reduce((product, size) => product * size, 1),
-    tower?.positionElements ?? 0,
+    tower?.otherElements ?? 0,
   );
 }
 

@@ -2,6 +2,7 @@ import { OctavoError } from "@octavo/protocol/errors";
 import type { Deadlines, EmbeddingRequest, GenerationRequest } from "../api.js";
 import { checkRequestFaults } from "../faults/check-fault.js";
 import type { Account } from "../scheduler/account.js";
+import { seesAhead } from "../scheduler/prompt-image.js";
 
 export interface RequestLimits {
   readonly maxModelLen: number;
@@ -80,7 +81,8 @@ function checkImages({ images = [], promptTokens }: GenerationRequest, limits: R
   if (images.length > 0 && maxImageTokens <= 0)
     throw invalid("This engine takes no images: steps have no rows for them.", "images");
   let end = 0;
-  for (const [index, { start, numTokens, rows, grid, added }] of images.entries()) {
+  for (const [index, image] of images.entries()) {
+    const { start, numTokens, rows, grid, added } = image;
     const fail = (problem: string): OctavoError => invalid(`Image ${index} ${problem}.`, "images");
     if (!Number.isSafeInteger(start) || !Number.isSafeInteger(numTokens) || numTokens < 1 || start < end)
       throw fail(
@@ -95,7 +97,7 @@ function checkImages({ images = [], promptTokens }: GenerationRequest, limits: R
       throw fail(`adds ${added?.length} values to its ${rows.length}`);
     if (grid !== undefined && grid.rows * grid.columns !== numTokens)
       throw fail(`has ${grid.rows} x ${grid.columns} tokens, not ${numTokens}`);
-    if (grid === undefined && numTokens > maxImageTokens)
+    if (seesAhead(image) && numTokens > maxImageTokens)
       throw fail(
         `has ${numTokens} tokens, and a step certainly holds ${maxImageTokens}; raise max_num_batched_tokens`,
       );

@@ -1,13 +1,18 @@
-import type { Qwen25VisionPart, Qwen3VisionPart, SiglipPart } from "@octavo/artifacts/checkpoint/checkpoint";
+import type {
+  Gemma4VisionPart,
+  Qwen25VisionPart,
+  Qwen3VisionPart,
+  SiglipPart,
+} from "@octavo/artifacts/checkpoint/checkpoint";
 import type { PromptImage } from "../scheduler/prompt-image.js";
 import { decodedSizeOf } from "./decode-image.js";
-import { type PatchGrid, shapedSize } from "./patches.js";
+import { budgetSize, type PatchGrid, shapedSize } from "./patches.js";
 import { prepareImage } from "./prepare-image.js";
-import type { SeenPatches } from "./tower-steps.js";
+import type { SeenPatches } from "./tower-step.js";
 import type { VisionTower } from "./vision-tower.js";
 
 /** What stands for an image in the decoder's stream. */
-export type SeenImage = Pick<PromptImage, "numTokens" | "rows" | "grid" | "added">;
+export type SeenImage = Pick<PromptImage, "numTokens" | "rows" | "grid" | "added" | "isCausal" | "otherId">;
 
 /** What makes rows of images, and how a kind of model lays them out. */
 export interface ImageReader {
@@ -46,8 +51,36 @@ export function siglipReader(
     }),
     tokensOf: () => numTokens,
     read: async (bytes) => {
-      const { patches } = await prepareImage({ bytes, square: { processing, layout: config } });
-      return { numTokens, rows: await tower.rows(patches) };
+      const { patches, grid } = await prepareImage({ bytes, square: { processing, layout: config } });
+      return { numTokens, rows: await tower.rows(patches, grid) };
+    },
+  };
+}
+
+/** Gemma 4's: as many tokens as fit the image's shape and the budget, in the place of the template's one. */
+export function gemma4Reader(
+  tower: Pick<VisionTower, "rows">,
+  { config, processing }: Pick<Gemma4VisionPart, "config" | "processing">,
+): ImageReader {
+  const { imageTokenId, beginTokenId, endTokenId, padTokenId, poolSize, seesAhead } = config;
+  return {
+    imageTokenId,
+    beginTokenId,
+    endTokenId,
+    layout: ({ begin, image, end }) => ({
+      mark: image,
+      placeholder: image,
+      expanded: (count) => `${begin}${image.repeat(count)}${end}`,
+    }),
+    tokensOf: async (bytes) => {
+      const { width, height } = budgetSize(await decodedSizeOf(bytes), processing);
+      return (width * height) / processing.multiple ** 2;
+    },
+    read: async (bytes) => {
+      const { patches, grid } = await prepareImage({ bytes, budgeted: { processing, layout: config } });
+      const rows = await tower.rows(patches, grid);
+      const numTokens = (grid.rows * grid.columns) / poolSize ** 2;
+      return { numTokens, rows, otherId: padTokenId, ...(!seesAhead && { isCausal: true }) };
     },
   };
 }

@@ -1,5 +1,10 @@
 import type { Backend } from "@octavo/kernels";
-import type { Checkpoint, VisionPart } from "@octavo/artifacts/checkpoint/checkpoint";
+import type {
+  Checkpoint,
+  Qwen25VisionPart,
+  Qwen3VisionPart,
+  VisionPart,
+} from "@octavo/artifacts/checkpoint/checkpoint";
 import { seeing25Config } from "@octavo/artifacts/vision/qwen25-vision";
 import { seeingConfig } from "@octavo/artifacts/vision/qwen3-vision";
 import { mostShapedTokens } from "@octavo/artifacts/vision/image-processing";
@@ -9,7 +14,7 @@ import type { Tokenizer } from "@octavo/text/tokenizer/tokenizer";
 import { mostImageTokens } from "../engine-options.js";
 import type { ResolvedLoadOptions } from "../llm/load-options.js";
 import { ImageInput } from "./image-input.js";
-import { type ImageReader, shapedReader, siglipReader } from "./image-reader.js";
+import { gemma4Reader, type ImageReader, shapedReader, siglipReader } from "./image-reader.js";
 import { Qwen25Tower } from "./qwen25-tower.js";
 import { Qwen3Tower } from "./qwen3-tower.js";
 import { VisionTower } from "./vision-tower.js";
@@ -32,13 +37,19 @@ function imageRefusal(
   if (options.enableSleepMode) return "images are not taken in sleep mode";
   if (backend.takesGiven !== true) return `images are not taken on ${backend.info.name}; on the CPU they are`;
   // Tokens that see no others behind themselves may be of several steps.
-  const tokensPerImage = vision.kind === "siglip" ? vision.config.tokensPerImage : 1;
+  const tokensPerImage = tokensOfStep(vision);
   if (tokensPerImage > mostImageTokens({ ...options, backend }))
     return (
       `an image has ${tokensPerImage} tokens, which one step must hold beside ${options.maxNumSeqs} sequences: ` +
       "raise max_num_batched_tokens or lower max_num_seqs"
     );
   return undefined;
+}
+
+/** Tokens of an image that a step computes at once, at most. */
+function tokensOfStep(vision: VisionPart): number {
+  if (vision.kind === "siglip") return vision.config.tokensPerImage;
+  return vision.kind === "gemma4" && vision.config.seesAhead ? vision.processing.maxTokens : 1;
 }
 
 /** Tokens of an image that keeps its shape, unless more are asked for: its patches, four times as many, see each other. */
@@ -53,6 +64,12 @@ function boundedVision(
     if (asked === undefined) return vision;
     const { width, height } = vision.processing;
     throw unfit(`all images of this model are resized to ${width} x ${height}`);
+  }
+  if (vision.kind === "gemma4") {
+    if (asked === undefined) return vision;
+    throw unfit(
+      `images of this model have up to ${vision.processing.maxTokens} tokens, whatever their pixels`,
+    );
   }
   const { multiple, minPixels, maxPixels } = vision.processing;
   const [least, most] = [Math.max(minPixels, multiple ** 2), mostShapedTokens * multiple ** 2];
@@ -74,10 +91,10 @@ export function imageBytes(backend: Backend, checkpoint: Checkpoint, options: Re
   if (given === undefined || "refusal" in given) return 0;
   if (imageRefusal(checkpoint, backend, options) !== undefined) return 0;
   const vision = boundedVision(given, options);
-  if (vision.kind === "siglip") return VisionTower.byteLength(checkpoint, vision);
-  return vision.kind === "qwen3-vl"
-    ? Qwen3Tower.byteLength(checkpoint, vision)
-    : Qwen25Tower.byteLength(checkpoint, vision);
+  if (vision.kind === "qwen3-vl") return Qwen3Tower.byteLength(checkpoint, vision);
+  return vision.kind === "qwen2.5-vl"
+    ? Qwen25Tower.byteLength(checkpoint, vision)
+    : VisionTower.byteLength(checkpoint, vision);
 }
 
 /** The model as it is loaded beside a vision tower, where it takes images. */
@@ -87,12 +104,16 @@ export function seeingCheckpoint(
   options: ResolvedLoadOptions,
 ): Checkpoint {
   const vision = checkpoint.container?.vision;
-  if (vision === undefined || "refusal" in vision || vision.kind === "siglip") return checkpoint;
+  if (vision === undefined || "refusal" in vision || !isShaped(vision)) return checkpoint;
   if (imageRefusal(checkpoint, backend, options) !== undefined) return checkpoint;
   return { ...checkpoint, config: seeingDecoder(checkpoint.config, vision) };
 }
 
-type ShapedVision = Exclude<VisionPart, { readonly kind: "siglip" }>;
+type ShapedVision = Qwen3VisionPart | Qwen25VisionPart;
+
+export function isShaped(vision: VisionPart): vision is ShapedVision {
+  return vision.kind === "qwen3-vl" || vision.kind === "qwen2.5-vl";
+}
 
 /** A decoder whose heads rotate by where tokens stand in images. */
 export function seeingDecoder(text: ModelConfig, vision: ShapedVision): ModelConfig {
@@ -137,10 +158,11 @@ async function readerOf(
   vision: VisionPart,
   { signal }: Pick<ResolvedLoadOptions, "signal">,
 ): Promise<{ readonly tower: Disposable; readonly reader: ImageReader }> {
-  if (vision.kind === "siglip") {
-    const tower = await VisionTower.load(backend, checkpoint, vision, signal);
-    return { tower, reader: siglipReader(tower, vision) };
+  if (isShaped(vision)) {
+    const tower = await loadShapedTower(backend, checkpoint, vision, signal);
+    return { tower, reader: shapedReader(tower, vision) };
   }
-  const tower = await loadShapedTower(backend, checkpoint, vision, signal);
-  return { tower, reader: shapedReader(tower, vision) };
+  const tower = await VisionTower.load(backend, checkpoint, vision, signal);
+  const reader = vision.kind === "siglip" ? siglipReader(tower, vision) : gemma4Reader(tower, vision);
+  return { tower, reader };
 }

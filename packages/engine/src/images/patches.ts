@@ -1,3 +1,4 @@
+import type { BudgetProcessing } from "@octavo/artifacts/vision/gemma4-vision";
 import type { ImageProcessing, ShapedProcessing } from "@octavo/artifacts/vision/image-processing";
 import type { VisionConfig } from "@octavo/artifacts/vision/vision-config";
 import { OctavoError } from "@octavo/protocol/errors";
@@ -43,6 +44,23 @@ export function shapedSize(
   return { width: fit(width), height: fit(height) };
 }
 
+/**
+ * The size that an image gets within a budget of tokens: the largest of its shape, in multiples (`get_aspect_ratio_preserving_size` of
+ * transformers' Gemma 4).
+ */
+export function budgetSize({ width, height }: Size, { multiple, maxTokens }: BudgetProcessing): Size {
+  const factor = Math.sqrt((maxTokens * multiple ** 2) / (height * width));
+  const [wide, high] = [width, height].map((side) => Math.floor((factor * side) / multiple)) as [
+    number,
+    number,
+  ];
+  // One that is long and thin is a token wide, or high.
+  const long = (ratio: number): number => Math.min(Math.floor(ratio), maxTokens);
+  if (high === 0) return { width: long(width / height) * multiple, height: multiple };
+  if (wide === 0) return { width: multiple, height: long(height / width) * multiple };
+  return { width: wide * multiple, height: high * multiple };
+}
+
 /** As Python's `round`. */
 function roundHalfEven(value: number): number {
   const floor = Math.floor(value);
@@ -64,11 +82,6 @@ export function pixelsOf(image: Raster, processing: ImageProcessing): Float32Arr
 }
 
 /** Where each patch lies, counted by rows: patches that become one token side by side, tokens by rows. */
-export function patchPositions({ patchesPerSide, poolSize }: PatchLayout): Int32Array {
-  return patchOrder({ rows: patchesPerSide, columns: patchesPerSide }, poolSize);
-}
-
-/** As `patchPositions`, of any grid. */
 export function patchOrder({ rows, columns }: PatchGrid, poolSize: number): Int32Array {
   const tokens = columns / poolSize;
   const positions = new Int32Array(rows * columns);
@@ -83,7 +96,7 @@ export function patchOrder({ rows, columns }: PatchGrid, poolSize: number): Int3
   return positions;
 }
 
-/** `[patches, 3 * patchSize * patchSize]` in the order of `patchPositions`, each patch by channels, then rows. */
+/** `[patches, 3 * patchSize * patchSize]` in the order of `patchOrder`, each patch by channels, then rows. */
 export function patchesOf(pixels: Float32Array, layout: PatchLayout): Float32Array {
   const { patchesPerSide: side } = layout;
   return cut(pixels, { rows: side, columns: side }, { ...layout, moments: 1 });
@@ -114,4 +127,14 @@ export function cut(
         }
   }
   return patches;
+}
+
+/** Patches of one moment with the channels of each pixel side by side, instead of the pixels of each channel. */
+export function channelsLast(patches: Float32Array, patchSize: number): Float32Array {
+  const [numChannels, numPixels] = [3, patchSize ** 2];
+  return patches.map((_, at) => {
+    const within = at % (numChannels * numPixels);
+    const [pixel, channel] = [Math.floor(within / numChannels), within % numChannels];
+    return patches[at - within + channel * numPixels + pixel]!;
+  });
 }

@@ -4,7 +4,7 @@ import { describe, test } from "node:test";
 import { fixtureImage, readPixelFixtures } from "@octavo/artifacts/testing/model-fixtures";
 import { readImageProcessing } from "@octavo/artifacts/vision/image-processing";
 import { decodeImage } from "./decode-image.js";
-import { patchesOf, patchPositions, pixelsOf } from "./patches.js";
+import { patchesOf, patchOrder, pixelsOf } from "./patches.js";
 import { prepareImage } from "./prepare-image.js";
 import { resize } from "./resize.js";
 
@@ -30,7 +30,10 @@ test("an image of its own size is not touched", () => {
 
 test("patches that become one token stand side by side", () => {
   const layout = { patchSize: 2, patchesPerSide: 4, poolSize: 2 };
-  assert.deepEqual([...patchPositions(layout)], [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]);
+  assert.deepEqual(
+    [...patchOrder({ rows: 4, columns: 4 }, layout.poolSize)],
+    [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15],
+  );
   const pixels = Float32Array.from({ length: 3 * 64 }, (_, at) => at);
   const patches = patchesOf(pixels, layout);
   // The third patch lies at the start of the second row of patches: pixel rows 2 and 3, of each channel.

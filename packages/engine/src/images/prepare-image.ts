@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import type { Qwen3VisionPart, SiglipPart } from "@octavo/artifacts/checkpoint/checkpoint";
+import type { Gemma4VisionPart, Qwen3VisionPart, SiglipPart } from "@octavo/artifacts/checkpoint/checkpoint";
 import { type ErrorCode, OctavoError } from "@octavo/protocol/errors";
 import type { PatchGrid, PatchLayout } from "./patches.js";
 
@@ -11,6 +11,11 @@ export interface PrepareTask {
   readonly shaped?: {
     readonly processing: Qwen3VisionPart["processing"];
     readonly layout: Pick<Qwen3VisionPart["config"], "patchSize" | "poolSize" | "moments">;
+  };
+  /** Of the image's own shape, within a budget of tokens; channels of a pixel side by side. */
+  readonly budgeted?: {
+    readonly processing: Gemma4VisionPart["processing"];
+    readonly layout: Pick<Gemma4VisionPart["config"], "patchSize" | "poolSize">;
   };
 }
 

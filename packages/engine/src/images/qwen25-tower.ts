@@ -6,7 +6,7 @@ import { planQwen25Layers, planQwen25Merger } from "@octavo/artifacts/vision/qwe
 import { OctavoError } from "@octavo/protocol/errors";
 import { type LoadedModel, loadModel } from "../model/load-model.js";
 import { type PatchGrid, patchOrder } from "./patches.js";
-import { blockSize, mostPatches, patchAxes, type SeenPatches, towerStep } from "./tower-steps.js";
+import { towerBlockSize, mostPatches, patchAxes, type SeenPatches, towerStep } from "./tower-step.js";
 
 /** Qwen2.5-VL's: patches in order of their windows through the layers, a layer a step, then those of a token through the merger. */
 export class Qwen25Tower implements Disposable {
@@ -55,9 +55,14 @@ export class Qwen25Tower implements Disposable {
       for (const plan of plans) layers.push(await load(plan, maxPatches));
       const merger = await load(planQwen25Merger(vision, checkpoint.config, tensors, maxPatches), maxTokens);
       // Each window begins with a block; there are as many as tokens at most.
-      const numBlocks = Math.ceil(maxPatches / blockSize) + maxTokens;
+      const numBlocks = Math.ceil(maxPatches / towerBlockSize) + maxTokens;
       const kvLayers = kvLayersOf(plans.flatMap(({ ops }) => ops));
-      const cache = backend.createKvCache({ layers: kvLayers, numBlocks, blockSize, dtype: "f32" });
+      const cache = backend.createKvCache({
+        layers: kvLayers,
+        numBlocks,
+        blockSize: towerBlockSize,
+        dtype: "f32",
+      });
       return new Qwen25Tower(backend, vision, layers, merger, cache);
     } catch (error) {
       for (const each of made) each[Symbol.dispose]();

@@ -8,7 +8,7 @@ import type { Qwen3VisionConfig } from "@octavo/artifacts/vision/qwen3-vision";
 import { OctavoError } from "@octavo/protocol/errors";
 import { type LoadedModel, loadModel } from "../model/load-model.js";
 import { type PatchGrid, patchOrder } from "./patches.js";
-import { blockSize, mostPatches, patchAxes, type SeenPatches, towerStep } from "./tower-steps.js";
+import { joined, mostPatches, patchAxes, type SeenPatches, towerBlockSize, towerStep } from "./tower-step.js";
 
 /** Qwen3-VL's: patches through the layers, a layer a step, then those of a token through the mergers. */
 export class Qwen3Tower implements Disposable {
@@ -58,7 +58,11 @@ export class Qwen3Tower implements Disposable {
       const maxTokens = maxPatches / vision.poolSize ** 2;
       const mergers = await loadModel(backend, tower, { maxTokens, plan: () => mergersPlan, signal });
       made.push(mergers);
-      const spec = { numBlocks: Math.ceil(maxPatches / blockSize), blockSize, dtype: "f32" as const };
+      const spec = {
+        numBlocks: Math.ceil(maxPatches / towerBlockSize),
+        blockSize: towerBlockSize,
+        dtype: "f32" as const,
+      };
       const cache = backend.createKvCache({ layers: kvLayersOf(layersPlan.ops), ...spec });
       return new Qwen3Tower(backend, vision, [layers, mergers], cache, positions);
     } catch (error) {
@@ -159,14 +163,4 @@ async function readPositions(
     "artifact_invalid",
     "visual.pos_embed.weight has another shape than config.json says.",
   );
-}
-
-function joined(parts: readonly Float32Array[]): Float32Array {
-  const whole = new Float32Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }

@@ -1,4 +1,4 @@
-/** Tokens of a prompt that stand for an image. Without a grid they see each other, so that a step computes all that are left of them. */
+/** Tokens of a prompt that stand for an image. */
 export interface PromptImage {
   /** Position of the first. */
   readonly start: number;
@@ -9,8 +9,17 @@ export interface PromptImage {
   readonly rows: Float32Array;
   /** How many of them in each direction, where they stand along rows and columns and see no token behind themselves. */
   readonly grid?: TokenGrid;
+  /** They stand as text does and see no token behind themselves. */
+  readonly isCausal?: true;
+  /** The id that other embeddings than the first take for them; absent: their own. */
+  readonly otherId?: number;
   /** `[layers, numTokens, hidden size]`, added to the output of the decoder's first layers. */
   readonly added?: Float32Array;
+}
+
+/** Whether an image's tokens see each other, so that a step computes all that are left of them. */
+export function seesAhead({ grid, isCausal }: Pick<PromptImage, "grid" | "isCausal">): boolean {
+  return grid === undefined && isCausal !== true;
 }
 
 export interface TokenGrid {
@@ -30,7 +39,7 @@ export function withoutCutImage(
 ): number {
   const end = from + count;
   const cut = images?.find(
-    ({ start, numTokens, grid }) => grid === undefined && start < end && end < start + numTokens,
+    (image) => seesAhead(image) && image.start < end && end < image.start + image.numTokens,
   );
   if (cut === undefined) return count;
   if (cut.start > from) return cut.start - from;

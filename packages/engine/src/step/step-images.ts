@@ -1,11 +1,13 @@
 import type { StepPlan } from "@octavo/kernels";
-import type { PromptImage } from "../scheduler/prompt-image.js";
+import { type PromptImage, seesAhead } from "../scheduler/prompt-image.js";
 
 /** The images of a step: rows in the place of their tokens, which see to the end of their image. */
 export class StepImages {
   readonly #tokens: number[] = [];
   /** By token, of the tokens above. */
   readonly #lastSeen: number[] = [];
+  /** By token, of the tokens above. */
+  readonly #otherIds: (number | undefined)[] = [];
   readonly #rows: Float32Array[] = [];
   /** By layer. */
   readonly #added: Float32Array[][] = [];
@@ -14,18 +16,15 @@ export class StepImages {
   clear(): void {
     this.#tokens.length = 0;
     this.#lastSeen.length = 0;
+    this.#otherIds.length = 0;
     this.#rows.length = 0;
     this.#added.length = 0;
     this.#looksAhead = false;
   }
 
   /** Adds what a sequence computes of an image, of which positions [from, end) are the step's tokens from `firstToken` on. */
-  add(
-    { start, numTokens, rows, grid, added }: Omit<PromptImage, "digest">,
-    firstToken: number,
-    from: number,
-    end: number,
-  ): void {
+  add(image: Omit<PromptImage, "digest">, firstToken: number, from: number, end: number): void {
+    const { start, numTokens, rows, added, otherId } = image;
     const [first, last] = [Math.max(start, from), Math.min(start + numTokens, end)];
     if (first >= last) return;
     const width = rows.length / numTokens;
@@ -35,10 +34,20 @@ export class StepImages {
       const at = layer * rows.length + (first - start) * width;
       (this.#added[layer] ??= []).push(added!.subarray(at, at + (last - first) * width));
     }
-    this.#looksAhead ||= grid === undefined;
+    const looksAhead = seesAhead(image);
+    this.#looksAhead ||= looksAhead;
     for (let position = first; position < last; position += 1) {
       this.#tokens.push(firstToken + position - from);
-      this.#lastSeen.push(grid === undefined ? start + numTokens - 1 : position);
+      this.#lastSeen.push(looksAhead ? start + numTokens - 1 : position);
+      this.#otherIds.push(otherId);
+    }
+  }
+
+  /** Puts ids where embeddings beside the given rows take others than the images' own. */
+  putIds(tokenIds: Int32Array): void {
+    for (const [index, token] of this.#tokens.entries()) {
+      const id = this.#otherIds[index];
+      if (id !== undefined) tokenIds[token] = id;
     }
   }
 

@@ -132,6 +132,7 @@ export class StepPlanBuilder implements RowSink {
     this.rowStarts.push(this.#outputs.length);
     this.#queryStarts[sequences.length] = numTokens;
     this.#blockTableStarts[sequences.length] = numBlocks;
+    this.#given.putIds(this.#tokenIds);
     return {
       numTokens,
       numSequences: sequences.length,

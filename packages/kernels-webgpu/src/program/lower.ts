@@ -96,7 +96,9 @@ export class Lowering {
       case "scale":
         return [this.#scale(op)];
       case "clamp":
-        return [this.#map(clampShader, op.on, op.on, undefined, { limit: op.limit })];
+        return [
+          this.#map(clampShader, op.on, op.on, undefined, { least: op.least ?? -op.limit, limit: op.limit }),
+        ];
       case "round_e4m3":
         return [this.#roundE4m3(op)];
       case "gather":

@@ -49,7 +49,8 @@ export const scaleByShader = mapShader(
   "",
   "by",
 );
-export const clampShader = mapShader("clamp", "st(y + i, clamp(ld(y + i), -p.limit, p.limit));", {
+export const clampShader = mapShader("clamp", "st(y + i, clamp(ld(y + i), p.least, p.limit));", {
+  least: "f32",
   limit: "f32",
 });
 export const copyShader = mapShader("copy", "st(y + i, ld(x + i));", {});

@@ -92,6 +92,7 @@ public:
                                real(op, "scale"),       real_or(op, "softCap", 0.0f), integer_or(op, "slidingWindow", 0)};
             spec.value_dim = integer_or(op, "valueDim", 0);
             spec.chunk = integer_or(op, "chunk", 0);
+            spec.is_causal = op.Has("isCausal");
             return AttentionOp{span(op, "q"),
                                span(op, "k"),
                                span(op, "v"),
@@ -113,7 +114,10 @@ public:
         if (name == "gated_delta_rule" || name == "state_space") return recurrence(op, name == "gated_delta_rule");
         if (name == "add") return AddOp{span(op, "in"), span(op, "out")};
         if (name == "scale") return ScaleOp{span(op, "on"), real(op, "factor"), unwrap_or_null<const Vector>(op.Get("by"))};
-        if (name == "clamp") return ClampOp{span(op, "on"), real(op, "limit")};
+        if (name == "clamp") {
+            const float limit = real(op, "limit");
+            return ClampOp{span(op, "on"), real_or(op, "least", -limit), limit};
+        }
         if (name == "round_e4m3") {
             const BufferSpan in = span(op, "in");
             return RoundE4m3Op{in, span(op, "out"), integer_or(op, "groupSize", in.width)};

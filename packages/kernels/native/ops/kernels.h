@@ -114,7 +114,7 @@ struct OpKernels {
     void (*add_scaled)(const float* in, float factor, float* out, int64_t width);
     void (*scale)(float* on, float factor, int64_t width);
     /// Bounds to [-limit, limit]; NaN stays.
-    void (*clamp)(float* on, float limit, int64_t width);
+    void (*clamp)(float* on, float least, float most, int64_t width);
     /// x = cap * tanh(x / cap)
     void (*soft_cap)(float* on, float cap, int64_t width);
     void (*store_kv)(KvDtype dtype, const KvRun& run);

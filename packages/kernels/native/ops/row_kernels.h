@@ -102,9 +102,9 @@ void layer_norm(const float* in, const float* weight, const float* bias, float e
     }
 }
 
-void clamp(float* on, float limit, int64_t width) {
-    const Vec high = splat(limit);
-    const Vec low = splat(-limit);
+void clamp(float* on, float least, float most, int64_t width) {
+    const Vec high = splat(most);
+    const Vec low = splat(least);
     for (int64_t i = 0; i < width; i += Vec::width) {
         // The bound comes first, so that NaN passes through.
         store_up_to(on + i, maximum(low, minimum(high, load_up_to(on + i, width - i))), width - i);

@@ -286,7 +286,7 @@ struct Executor::Step {
     void operator()(const ClampOp& op) {
         const Rows on = program.rows(op.on);
         for_rows(executor.pool_, num_rows, op.on.width / 8, [&](int64_t begin, int64_t end) {
-            for (int64_t i = begin; i < end; i++) op_kernels().clamp(on.row(i), op.limit, op.on.width);
+            for (int64_t i = begin; i < end; i++) op_kernels().clamp(on.row(i), op.least, op.most, op.on.width);
         });
     }
 

@@ -238,7 +238,8 @@ struct ScaleOp {
 };
 struct ClampOp {
     BufferSpan on;
-    float limit;
+    float least;
+    float most;
 
     auto reads() const { return std::array{on}; }
     auto writes() const { return std::array{on}; }

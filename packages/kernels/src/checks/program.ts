@@ -194,7 +194,9 @@ class ProgramChecker {
       }
       case "clamp":
         this.#read("on", op.on);
-        return this.#above("limit", op.limit);
+        if (op.least === undefined) return this.#above("limit", op.limit);
+        if (!(op.least <= op.limit)) this.#fail(`has the bounds ${op.least} and ${op.limit}`);
+        return;
       case "exchange":
       case "receive":
       case "send":

@@ -21,11 +21,13 @@ export interface ImageAnswer {
   readonly cachedTokens: number;
 }
 
+const maxModelLen = 160;
+
 /** A model of `fixtures/images`, or in a folder of its own, with blocks of four tokens and room for few. */
 export const loadImageModel = (model: string, options: LoadOptions): Promise<LLM> =>
   LLM.load(isAbsolute(model) ? model : fixtureImage(model), {
     kvCacheMemoryBytes: 1 << 21,
-    maxModelLen: 128,
+    maxModelLen,
     blockSize: 4,
     numThreads: 2,
     maxNumSeqs: 4,
@@ -43,7 +45,7 @@ export async function imageRequest(
   const context = {
     defaults: {},
     vocabSize: llm.config.vocabSize,
-    maxModelLen: 128,
+    maxModelLen,
     numPromptTokens: prompt.length,
   };
   return {

@@ -136,7 +136,7 @@ class ReferenceStep {
       case "clamp":
         return this.#eachRow((row) => {
           const values = this.#row(op.on, row);
-          values.set(values.map((value) => Math.max(-op.limit, Math.min(op.limit, value))));
+          values.set(values.map((value) => Math.max(op.least ?? -op.limit, Math.min(op.limit, value))));
         });
       case "exchange":
       case "receive":
@@ -305,7 +305,7 @@ class ReferenceStep {
         const inWindow = op.slidingWindow === undefined ? 0 : Math.max(0, own - op.slidingWindow + 1);
         const first = op.chunk === undefined ? inWindow : own - (own % op.chunk);
         const ahead = Math.min(own + (op.lookAhead ?? 0), (this.#plan.contextLengths[sequence] ?? 0) - 1);
-        const last = Math.max(ahead, this.#plan.lastSeen?.[row] ?? own);
+        const last = op.isCausal === true ? ahead : Math.max(ahead, this.#plan.lastSeen?.[row] ?? own);
         const slots = Array.from({ length: last - first + 1 }, (_, i) => this.#slotOf(sequence, first + i));
         for (let head = 0; head < op.numHeads; head++) {
           const kvOffset = Math.floor(head / (op.numHeads / numKvHeads)) * headDim;

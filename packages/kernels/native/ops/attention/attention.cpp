@@ -107,7 +107,7 @@ void Attention::store(const KvShape& shape, const KvLayer& layer, Rows k, Rows v
 
 const AttentionPlan& Attention::plan_for(const AttentionSpec& spec, const KvShape& shape) {
     const AttentionCut cut{spec.num_heads, spec.num_kv_heads, spec.head_dim, spec.window, shape.block_size, spec.look_ahead,
-                           spec.chunk};
+                           spec.chunk, spec.is_causal};
     for (size_t i = 0; i < num_plans_; i++) {
         if (plans_[i].cut() == cut) return plans_[i];
     }
@@ -194,7 +194,7 @@ void Attention::gather(const Job& job, const AttentionPlan::Unit& unit, const Sc
             for (int32_t t = member.first_token; t < member.first_token + member.num_tokens; t++) {
                 const int64_t position = length - (end - t);
                 const int64_t ahead = std::min(position + 1 + job.spec.look_ahead, length);
-                const int64_t seen = step_.last_seen == nullptr ? 0 : step_.last_seen[t] + 1;
+                const int64_t seen = step_.last_seen == nullptr || job.spec.is_causal ? 0 : step_.last_seen[t] + 1;
                 for (int64_t g = 0; g < job.group; g++, row++) {
                     scratch.positions[row] = static_cast<int32_t>(position);
                     scratch.ends[row] = static_cast<int32_t>(std::max(ahead, seen));

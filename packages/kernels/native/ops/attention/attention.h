@@ -44,6 +44,8 @@ struct AttentionSpec {
     const float* sinks = nullptr;
     /// Positions after its own that a token sees, as far as the sequence has them after this step.
     int64_t look_ahead = 0;
+    /// Takes no notice of the step's `last_seen`.
+    bool is_causal = false;
     /// Columns of a value that go to `out`, the last ones; 0 means all.
     int64_t value_dim = 0;
     /// A token sees from the last multiple of it on; 0 means no such border.

@@ -105,7 +105,7 @@ void AttentionPlan::add_tile(const StepLayout& step, size_t first) {
                                  step.query_starts[member.sequence];
         const int64_t oldest = cut_.oldest(position);
         int64_t end = std::min<int64_t>(position + member.num_tokens + cut_.look_ahead, step.context_lengths[member.sequence]);
-        if (step.last_seen != nullptr) {
+        if (step.last_seen != nullptr && !cut_.is_causal) {
             const int32_t* seen = step.last_seen + member.first_token;
             end = std::max<int64_t>(end, *std::max_element(seen, seen + member.num_tokens) + 1);
         }

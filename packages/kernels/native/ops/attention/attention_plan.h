@@ -29,10 +29,12 @@ struct AttentionCut {
     int64_t block_size;
     int64_t look_ahead;
     int64_t chunk;  // 0 means none
+    bool is_causal;
 
     bool operator==(const AttentionCut& other) const {
         return num_heads == other.num_heads && num_kv_heads == other.num_kv_heads && head_dim == other.head_dim &&
-               window == other.window && block_size == other.block_size && look_ahead == other.look_ahead && chunk == other.chunk;
+               window == other.window && block_size == other.block_size && look_ahead == other.look_ahead && chunk == other.chunk &&
+               is_causal == other.is_causal;
     }
     int64_t group() const { return num_heads / num_kv_heads; }
     /// First position that a token sees.

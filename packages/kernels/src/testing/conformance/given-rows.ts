@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { Backend, KvDtype, Op, OutputRow, StepPlan } from "../../backend.js";
+import type { Backend, KvDtype, Op, OutputRow, ProgramSpec, StepPlan } from "../../backend.js";
 import { assertClose, assertSameBits, matrix, smallestCache } from "../op-harness.js";
 import { attend } from "../reference-ops.js";
 import { SeededRandom } from "../seeded-random.js";
@@ -239,13 +239,14 @@ async function checkImages(
     width,
     rows.flatMap((row) => [...row]),
   );
-  using program = backend.compile({
+  const spec = (isCausal: boolean): ProgramSpec => ({
     buffers: [width, queryWidth],
     ops: [
       { op: "embedding", weight, out: { buffer: 0 } },
       {
         op: "attention",
         ...sight,
+        ...(isCausal && { isCausal: true }),
         q: { buffer: 0, column: 0, width: queryWidth },
         k: { buffer: 0, column: queryWidth, width: kvWidth },
         v: { buffer: 0, column: queryWidth + kvWidth, width: kvWidth },
@@ -256,14 +257,16 @@ async function checkImages(
     hidden: { buffer: 1 },
     maxTokens: 2 * length,
   });
+  using program = backend.compile(spec(false));
+  using causal = backend.compile(spec(true));
   const layers = [{ numKvHeads: shape.numKvHeads, headDim: shape.headDim }];
   using cache = backend.createKvCache({ layers, numBlocks: 40, blockSize: 16, dtype });
   const lastSeen = Int32Array.from({ length }, (_, position) => {
     const image = images.find(([first, end]) => first <= position && position < end);
     return image === undefined ? position : image[1] - 1;
   });
-  const run = async (plan: StepPlan): Promise<(Float32Array | undefined)[]> =>
-    (await backend.execute(program, cache, plan)).rows.map((row) => row.hidden);
+  const run = async (plan: StepPlan, by = program): Promise<(Float32Array | undefined)[]> =>
+    (await backend.execute(by, cache, plan)).rows.map((row) => row.hidden);
   const whole = await run({ ...planOf(0, length), lastSeen });
   for (const position of [0, 9, 10, 15, 19, 20, 59, 60, 63, 64, 100, 127, 128, 189, 190, 199]) {
     const expected = attend(
@@ -276,6 +279,9 @@ async function checkImages(
     );
     assertClose(whole[position] ?? [], expected, attentionTolerances[dtype]);
   }
+  const blind = await run(planOf(0, length));
+  for (const [position, row] of (await run({ ...planOf(0, length), lastSeen }, causal)).entries())
+    assertSameBits(row, blind[position], `position ${position}, causal`);
   const steps: (Float32Array | undefined)[] = [];
   for (const [from, to] of [
     [0, 7],

@@ -117,6 +117,9 @@ export function rowOpsConformance(open: () => Backend): void {
       const on = { buffer: 0, column: 0, width: 8 };
       const out = await runOps(backend, [row], { ops: [{ op: "clamp", on, limit: 2 }], result: 0 });
       assert.deepEqual([...(out[0] ?? [])], [-2, -2, -2, 0, 1.5, 2, 2, 2, 2.5]);
+      const uneven = { op: "clamp", on, limit: 1.5, least: -2.5 } as const;
+      const [bounded = []] = await runOps(backend, [row], { ops: [uneven], result: 0 });
+      assert.deepEqual([...bounded], [-2.5, -2.5, -2, 0, 1.5, 1.5, 1.5, 1.5, 2.5]);
     });
 
     test("round_e4m3 gives the nearest code times a scale of each row or group", async () => {

@@ -9,7 +9,7 @@ import { totalParameters } from "./model-shape.js";
 import { readConfigShape, shapeOf } from "./read-shape.js";
 
 describe("vision towers in a plan", () => {
-  for (const name of ["gemma3", ...shapedModels])
+  for (const name of ["gemma3", "gemma4", "gemma4-small", ...shapedModels])
     test(`${name}: as many elements as the files hold, read for images alone`, async () => {
       const { container } = await openCheckpoint(fixtureImage(name));
       const vision = container?.vision;

@@ -3,8 +3,18 @@ import type { Qwen3VisionPart } from "@octavo/artifacts/checkpoint/checkpoint";
 import type { PromptImage } from "../scheduler/prompt-image.js";
 import { longestRatio } from "./patches.js";
 
-/** Of a tower's cache. */
-export const blockSize = 16;
+/** Tokens of a block of a tower's cache. */
+export const towerBlockSize = 16;
+
+export function joined(parts: readonly Float32Array[]): Float32Array {
+  const whole = new Float32Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
 
 /** What an image of its own shape becomes. */
 export type SeenPatches = Required<Pick<PromptImage, "rows" | "added" | "grid">>;
@@ -38,10 +48,10 @@ export function towerStep(lengths: readonly number[]): StepPlan {
     const firstBlock = blockTableStarts.at(-1) ?? 0;
     for (let at = 0; at < length; at++) {
       positions.push(at);
-      slots.push(firstBlock * blockSize + at);
+      slots.push(firstBlock * towerBlockSize + at);
     }
     queryStarts.push(positions.length);
-    blockTableStarts.push(firstBlock + Math.ceil(length / blockSize));
+    blockTableStarts.push(firstBlock + Math.ceil(length / towerBlockSize));
   }
   return {
     numTokens: positions.length,
