@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, test } from "node:test";
-import { fixtureCheckpoint } from "../testing/model-fixtures.js";
+import { readTensor } from "../checkpoint/read-tensor.js";
+import { type EditableTensor, editSafetensors } from "../testing/edit-safetensors.js";
+import { fixtureCheckpoint, fixtureImage } from "../testing/model-fixtures.js";
 import type { Checkpoint, TensorInfo } from "../checkpoint/checkpoint.js";
 import { openCheckpoint } from "../checkpoint/open-checkpoint.js";
 import type { PlannedOp } from "./model-plan.js";
@@ -25,6 +30,25 @@ async function withTensor(
   if (change === undefined) tensors.delete(tensor);
   else tensors.set(tensor, { ...found, ...change });
   return { ...checkpoint, tensors };
+}
+
+async function bytesOf(source: TensorInfo): Promise<Buffer> {
+  if (source.recipe === undefined) return Buffer.from(await readTensor(source));
+  const { values } = await source.recipe.assemble();
+  assert.ok(values instanceof Uint8Array);
+  return Buffer.from(values);
+}
+
+/** `[count, a, b]` of f32 as `[count, b, a]`. */
+function turn(tensor: EditableTensor): void {
+  const [count = 0, a = 0, b = 0] = tensor.shape;
+  const turned = Buffer.alloc(tensor.data.byteLength);
+  for (let at = 0; at < count * a * b; at++) {
+    const [matrix, row, column] = [Math.floor(at / (a * b)), Math.floor(at / b) % a, at % b];
+    tensor.data.copy(turned, 4 * (matrix * a * b + column * a + row), 4 * at, 4 * at + 4);
+  }
+  tensor.data = turned;
+  tensor.shape = [count, b, a];
 }
 
 describe("mixtures of experts", () => {
@@ -62,6 +86,29 @@ describe("mixtures of experts", () => {
       slices.map((_, index) => (whole?.offset ?? 0) + (index * (whole?.byteLength ?? 0)) / 8),
     );
     assert.equal(slices[7]?.name, "model.layers.1.mlp.experts.gate_up_proj[7]");
+  });
+
+  test("experts that stand transposed in published files, and as computed with in those of transformers 5", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "octavo-experts-"));
+    try {
+      cpSync(fixtureImage("qwen3-vl-moe"), folder, { recursive: true });
+      editSafetensors(join(folder, "model.safetensors"), (tensors) => {
+        for (const [name, tensor] of tensors) if (name.includes(".experts.")) turn(tensor);
+      });
+      const [published, rewritten] = await Promise.all(
+        [fixtureImage("qwen3-vl-moe"), folder].map(async (path) => {
+          const mixtures = plannedMixtures(await openCheckpoint(path));
+          const matrices = mixtures.flatMap(({ experts }) =>
+            experts.flatMap(({ gate, down }) => [gate, down]),
+          );
+          return Promise.all(matrices.flatMap(({ sources }) => sources.map(bytesOf)));
+        }),
+      );
+      assert.equal(published?.length, 2 * 2 * 6);
+      assert.deepEqual(rewritten, published);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 
   test("gate and up in different types stay apart", async () => {

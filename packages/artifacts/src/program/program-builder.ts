@@ -219,7 +219,7 @@ export class ProgramBuilder {
   /**
    * All experts' gated MLPs of two tensors, named in full, `[count, 2 * inner, hidden]` (gate above up) and `[count, hidden, inner]`;
    * biases `[count, 2 * inner]`, gate's and up's in turn, and `[count, hidden]`. Unquantised ones may be transposed, gate's and up's
-   * outputs in turn as well.
+   * outputs in turn as well; of those that are not in turn, transformers 5 writes some as they are computed with.
    */
   fusedExperts(
     names: FusedExpertNames,
@@ -227,7 +227,10 @@ export class ProgramBuilder {
     inner: number,
     biases?: { readonly gateUp: string; readonly down: string },
   ): PlannedExpert[] {
-    const [{ hiddenSize }, { transposed }] = [this.config, names];
+    const { hiddenSize } = this.config;
+    const [, rows, cols] = this.find(names.down)?.shape ?? [];
+    const isPlain = names.transposed === "gate_first" && rows === hiddenSize && cols === inner;
+    const transposed = isPlain && rows !== cols ? undefined : names.transposed;
     const gates = this.#slices(names.gateUp, count, 2 * inner, hiddenSize, transposed);
     const downs = this.#slices(names.down, count, hiddenSize, inner, transposed && "gate_first");
     const gateBiases = biases && this.#vectorSlices(biases.gateUp, count, 2 * inner);
