@@ -1,20 +1,22 @@
 """Tiny Gemma 4s with their vision tower, and what transformers makes of images with them -> packages/artifacts/fixtures/images/.
 
 `gemma4-small/` has the layers of the E-sizes: per-layer embeddings, shared keys and values, clipped linears, images that see nothing ahead.
-`gemma4/` has those of the dense models: standardised rows, images whose tokens see each other in layers with a window. `gemma4-pixels.json`
+`gemma4/` has those of the dense models, `gemma4-moe/` of the mixtures: standardised rows, images whose tokens see each other in layers
+with a window. `gemma4-pixels.json`
 names, for some images of make-image-fixtures.py, the grid and the file of f32 `[patches, pixels]` that Gemma4ImageProcessorPil gives, and
 sizes that it gives. `<name>.json` holds prompts with images in place of `image_token_id`, their greedy continuations, the files of their
 logits, f32 `[prompt, vocab]`, and, for each image, of what the tower gives, f32 `[tokens, hidden]`. Needs Pillow below 13, as
-make-image-fixtures.py says.
+make-image-fixtures.py says. Names of models as arguments make those alone anew.
 """
 
 import json
 import math
 import shutil
+import sys
 from pathlib import Path
 
 import torch
-from hybrids import GEMMA4, GEMMA4_SMALL, draw_gemma4
+from hybrids import GEMMA4, GEMMA4_MOE, GEMMA4_SMALL, draw_gemma4
 from PIL import Image, ImageOps
 from safetensors.torch import save_file
 from transformers import AutoConfig, AutoModelForImageTextToText
@@ -39,8 +41,10 @@ TEXT = {"vocab_size": VOCAB, "vocab_size_per_layer_input": VOCAB, "pad_token_id"
 MODELS = {
     "gemma4-small": ({**GEMMA4_SMALL, **TEXT}, {**TOWER, "use_clipped_linears": True}),
     "gemma4": ({**GEMMA4, **TEXT, "use_bidirectional_attention": "vision"}, {**TOWER, "standardize": True}),
+    "gemma4-moe": ({**GEMMA4_MOE, **TEXT, "use_bidirectional_attention": "vision"}, {**TOWER, "standardize": True}),
 }
-TEXT_SEEDS = {"gemma4-small": 9, "gemma4": 6}
+TEXT_SEEDS = {"gemma4-small": 9, "gemma4": 6, "gemma4-moe": 5}
+CASES = [([], [19]), (["photo.jpg"], [7, 9]), (["turned.jpg", "tall.webp"], [3, 5, 11])]
 IMAGES = ["photo.jpg", "tall.webp", "turned.jpg"]
 
 
@@ -123,12 +127,12 @@ def main() -> None:
         sizes.append([width, height, tokens, patch, pool, wide, high])
     (OUT / "gemma4-pixels.json").write_text(json.dumps({"images": cases, "sizes": sizes}) + "\n")
 
-    for model_name in MODELS:
+    for model_name in sys.argv[1:] or MODELS:
         model = save_checkpoint(model_name)
         generator = torch.Generator().manual_seed(TEXT_SEEDS[model_name])
         text = lambda count: torch.randint(0, 256, (count,), generator=generator).tolist()
         fixtures = []
-        for case, (images, lengths) in enumerate([([], [19]), (["photo.jpg"], [7, 9]), (["turned.jpg", "tall.webp"], [3, 5, 11])]):
+        for case, (images, lengths) in enumerate(CASES[: 2 if model_name == "gemma4-moe" else 3]):
             made = [processed(name) for name in images]
             prompt = [269, *text(lengths[0])]
             for one, length in zip(made, lengths[1:]):

@@ -84,6 +84,60 @@ describe("images of their own shape, through the official clients", () => {
     });
 });
 
+describe("images of Gemma 4, through its template", () => {
+  it("a chat and Responses read them, and say what they do not", async () => {
+    await using llm = await LLM.load(fixtureImage("gemma4-small"), {
+      kvCacheMemoryBytes: 1 << 22,
+      numThreads: 2,
+      limitMmPerPrompt: 2,
+      maxNumSeqs: 4,
+    });
+    const config = { port: 0, servedModelNames: [model], keepAliveTimeoutMs: 1000 } as const;
+    const server = createServer({ model: llm, config, logger: pino({ level: "silent" }) });
+    try {
+      const { url } = await server.listen();
+      const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0 });
+      const text = textPart("What is this?");
+      const ask = (...content: object[]): Promise<OpenAI.ChatCompletion> =>
+        openai.chat.completions.create({
+          model,
+          messages: [{ role: "user", content: content as OpenAI.ChatCompletionContentPart[] }],
+          max_tokens: 12,
+          temperature: 0,
+        });
+      const [none, one, two] = await Promise.all([ask(text), ask(photo, text), ask(photo, photo, text)]);
+      const numTokens = (answer: OpenAI.ChatCompletion): number => answer.usage?.prompt_tokens ?? 0;
+      // 18 x 30 patches, nine a token, and a mark before and behind
+      assert.equal(numTokens(one) - numTokens(none), 62);
+      assert.equal(numTokens(two) - numTokens(none), 124);
+      const response = await openai.responses.create({
+        model,
+        input: [
+          {
+            role: "user",
+            content: [
+              { type: "input_image", image_url: photo.image_url.url, detail: "auto" },
+              { type: "input_text", text: text.text },
+            ],
+          },
+        ],
+        max_output_tokens: 12,
+        temperature: 0,
+      });
+      assert.equal(response.output_text, one.choices[0]?.message.content);
+      await assert.rejects(ask(photo, textPart("<|image|>")), /400.*2 places for 1 images/);
+      const sound = { type: "input_audio", input_audio: { data: "AAAA", format: "wav" } };
+      await assert.rejects(ask(sound, text), /400.*input_audio/);
+      await assert.rejects(
+        ask({ type: "video_url", video_url: { url: photo.image_url.url } }),
+        /400.*video_url/,
+      );
+    } finally {
+      await server.close();
+    }
+  });
+});
+
 describe("images in requests, through the official clients", () => {
   let llm: LLM;
   let server: OctavoServer;
