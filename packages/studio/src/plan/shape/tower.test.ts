@@ -34,6 +34,27 @@ describe("vision towers in a plan", () => {
       assert.equal(weightBytes(shape, gguf), weightBytes({ ...shape, towerElements: 0 }, gguf));
     });
 
+  test("Gemma 4's of both sizes, from a config alone: as many as transformers' modules have on the device meta", () => {
+    const seen = (hiddenSize: number, vision: object): number =>
+      readConfigShape("config.json", {
+        architectures: ["Gemma4ForConditionalGeneration"],
+        model_type: "gemma4",
+        text_config: { model_type: "gemma4_text", hidden_size: hiddenSize },
+        vision_config: { model_type: "gemma4_vision", ...vision },
+      }).towerElements;
+    assert.equal(seen(1536, { use_clipped_linears: true }), 168_544_704);
+    const large = {
+      standardize: true,
+      hidden_size: 1152,
+      intermediate_size: 4304,
+      num_hidden_layers: 27,
+      num_attention_heads: 16,
+      num_key_value_heads: 16,
+      head_dim: 72,
+    };
+    assert.equal(seen(2816, large), 572_794_416);
+  });
+
   test("gemma-3-4b-it's, from its config alone", () => {
     const json = {
       architectures: ["Gemma3ForConditionalGeneration"],
