@@ -167,13 +167,19 @@ export class OctavoCommand extends Command {
     if (flag !== undefined && wrong !== undefined) return `${flag}: ${wrong.replace(/\.$/, "")}`;
     const [, meant] = /^\(Did you mean (.+)\?\)$/.exec(hint ?? "") ?? [];
     if (meant !== undefined) return `${problem}; did you mean ${meant}?`;
-    return problem.startsWith("unknown")
-      ? `${problem}; ${this.#fullName()} --help lists the ${this.commands.length > 0 ? "commands" : "flags"}`
-      : problem.replace(/^(?:required|missing)/, (word) => `${this.#fullName()}: ${word}`);
+    if (problem.startsWith("unknown")) return `${problem}; ${this.fullName()} --help lists the flags`;
+    const [, most] = /^too many arguments .* Expected (\d+)/.exec(problem) ?? [];
+    if (most !== undefined)
+      return `${this.fullName()}: unexpected argument '${this.args[Number(most)]}'; ${this.fullName()} --help says what it takes`;
+    const [, missing] = /^missing required argument '(.*)'$/.exec(problem) ?? [];
+    const { description } = this.registeredArguments.find((argument) => argument.name() === missing) ?? {};
+    const what = description === undefined ? "" : `: ${description}`;
+    return problem.replace(/^(?:required|missing)/, (word) => `${this.fullName()}: ${word}`) + what;
   }
 
-  #fullName(): string {
-    const above = this.parent instanceof OctavoCommand ? `${this.parent.#fullName()} ` : "";
+  /** With the commands above it. */
+  fullName(): string {
+    const above = this.parent instanceof OctavoCommand ? `${this.parent.fullName()} ` : "";
     return `${above}${this.name()}`;
   }
 

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { OctavoError } from "@octavo/protocol/errors";
+import { nearestName, OctavoError } from "@octavo/protocol/errors";
 import { applySpec, type CommandAction, type CommandSpec, OctavoCommand } from "./command.js";
 
 interface CommandLeaf {
@@ -189,6 +189,8 @@ export const commandTree: CommandGroup = {
 /** Other tools' commands that are typed by habit, and what is meant here. */
 export const foreignCommands: Readonly<Record<string, string>> = {
   ps: "GET /v1/models lists what a server serves, GET /metrics what it is doing",
+  ls: "use octavo list",
+  launch: "serve a model with octavo serve, and name its URL in the application",
   stop: "a server ends with Ctrl-C or SIGTERM, after the requests that it has",
   create:
     "there are no Modelfiles: a system prompt is --system of octavo chat, a template --chat-template of octavo serve",
@@ -198,6 +200,10 @@ export const foreignCommands: Readonly<Record<string, string>> = {
   signout: "unset HF_TOKEN, or run `hf auth logout`",
   complete: 'use octavo run MODEL "prompt", or POST /v1/completions',
   "run-batch": "use octavo eval run for cases in a file, which scores them too",
+  "bench latency": "use octavo bench serve --max-concurrency 1, against a server",
+  "bench throughput": "use octavo bench serve, against a server",
+  "bench startup": "octavo serve says when it listens; see bench/ of the repository",
+  "bench sweep": "run octavo bench serve once for each setting, with --json",
   "collect-env": "use octavo doctor",
   download: "use octavo pull",
   convert: "use octavo quantize MODEL --method gguf:F16 --out DIR",
@@ -209,9 +215,11 @@ export async function createProgram(args: readonly string[]): Promise<OctavoComm
     .description(commandTree.summary)
     .version(version(), "-V, --version");
   const words = args.filter((arg) => arg !== "help");
-  const meant = foreignCommands[words[0] ?? ""];
-  if (meant !== undefined)
-    throw new OctavoError("invalid_option", `there is no octavo ${words[0]}: ${meant}`, { param: "command" });
+  for (const typed of [words.slice(0, 1).join(" "), words.slice(0, 2).join(" ")]) {
+    const meant = foreignCommands[typed];
+    if (meant !== undefined)
+      throw new OctavoError("invalid_option", `there is no octavo ${typed}: ${meant}`, { param: "command" });
+  }
   await addCommands(program, commandTree, words);
   return program;
 }
@@ -222,6 +230,14 @@ async function addCommands(
   [invoked, ...rest]: readonly string[],
   shared?: Awaited<ReturnType<NonNullable<CommandGroup["loadShared"]>>>,
 ): Promise<void> {
+  if (invoked !== undefined && !invoked.startsWith("-") && !(invoked in commands)) {
+    const near = nearestName(invoked, Object.keys(commands));
+    throw new OctavoError(
+      "invalid_option",
+      `unknown command '${invoked}'; ${near === undefined ? `${parent.fullName()} --help lists the commands` : `did you mean ${near}?`}`,
+      { param: "command" },
+    );
+  }
   for (const [name, node] of Object.entries(commands)) {
     const command = parent.createCommand(name).description(node.summary).copyInheritedSettings(parent);
     parent.addCommand(command);

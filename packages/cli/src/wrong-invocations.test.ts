@@ -13,6 +13,7 @@ import { octavoMain, runOctavo } from "./testing/run-octavo.js";
 
 const folder = await mkdtemp(join(tmpdir(), "octavo wrong "));
 await writeFile(join(folder, "not.yaml"), "prot: 1\n");
+await writeFile(join(folder, "eval.yaml"), "datasets: x\n");
 await writeFile(join(folder, "cases.jsonl"), '{"input": "Hello", "expected": "x"}\n');
 await mkdir(join(folder, "folder"));
 
@@ -30,6 +31,31 @@ test.after(async () => {
 const rows: readonly (readonly [args: readonly string[], code: number, line: RegExp])[] = [
   [["serv"], 1, /^octavo: unknown command 'serv'; did you mean serve\? \[invalid_option\]$/],
   [["nothing"], 1, /unknown command 'nothing'; octavo --help lists the commands/],
+  [["launcher"], 1, /unknown command 'launcher'; octavo --help lists the commands/],
+  [["nothing", "--help"], 1, /unknown command 'nothing'/],
+  [["help", "nothing"], 1, /unknown command 'nothing'/],
+  [["help", "eval", "rum"], 1, /unknown command 'rum'; did you mean run\?/],
+  [["eval", "nothing"], 1, /unknown command 'nothing'; octavo eval --help lists the commands/],
+  [["serve", "octavo-mni"], 1, /"octavo-mni" is no existing path.*; did you mean octavo-mini\?/],
+  [
+    ["serve", "octavo-mini", "--quantization", "awq", "--port", "0"],
+    1,
+    /is to be read as quantised with awq/,
+  ],
+  [
+    ["costs", "a.log"],
+    1,
+    /octavo costs: unexpected argument 'a\.log'; octavo costs --help says what it takes/,
+  ],
+  [["gateway", "gateway.yaml"], 1, /check is the only action, and --config names the configuration/],
+  [["cluster", "check", "x"], 1, /octavo cluster: unexpected argument 'x'/],
+  [["rm"], 1, /missing required argument 'model': Hugging Face id of a model in the cache/],
+  [["eval", "gate"], 4, /eval\.yaml:1:1: version: expected 1/],
+  [
+    ["eval", "run", "--target", url, "--dataset", "cases.jsonl", "--evaluator", "contians"],
+    4,
+    /evaluators\[0\]: there is no evaluator "contians"; did you mean contains\?/,
+  ],
   [["serve", "--prot", "1"], 1, /unknown option '--prot'; did you mean --port\?/],
   [["serve", "--port", "x"], 1, /^octavo: --port: expected an integer from 0 to 65535, not "x" \[/],
   [["serve", "--api-key", "--port", "1"], 1, /'--api-key <key>' argument missing/],

@@ -142,7 +142,9 @@ export function nearestName(written: string, known: readonly string[]): string |
       name: "",
       distance: Number.POSITIVE_INFINITY,
     });
-  return nearest.distance <= Math.max(2, written.length / 3) ? nearest.name : undefined;
+  return nearest.distance <= Math.max(2, written.length / 3) && nearest.distance < written.length
+    ? nearest.name
+    : undefined;
 }
 
 /** Levenshtein's distance. */

@@ -69,8 +69,7 @@ section{margin:0 0 3rem}section>h2{font-size:1.7rem;margin:0 0 1rem;padding-top:
 .badge.plain{color:var(--soft);background:none}
 h4{margin:1rem 0 .3rem;font-size:.82rem;letter-spacing:.04em;text-transform:uppercase;color:var(--soft)}h4 small{text-transform:none;letter-spacing:0}
 figure{margin:.7rem 0;min-width:0}figcaption{font-weight:600;margin-bottom:.4rem}
-.scroll{overflow-x:auto;max-width:100%}svg{display:block;max-width:100%;height:auto;min-width:30rem}.keys svg,.curves svg{min-width:0}
-svg.narrow{display:none;min-width:0}
+.scroll{overflow-x:auto;max-width:100%}svg{display:block;max-width:100%;height:auto}svg.narrow{display:none}
 svg text{font:12px system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif;fill:var(--ink)}svg .tick{fill:var(--soft);font-size:11px}
 .grid{stroke:var(--rule);stroke-width:1}.grid.neutral{stroke:var(--soft)}
 .row .focus{fill:none}.row:hover .focus,.row:focus .focus{fill:light-dark(#0000000a,#ffffff12)}.row:focus{outline:none}.row:focus-visible .focus{stroke:var(--accent);stroke-width:2}
@@ -89,9 +88,9 @@ table.heat{border-spacing:3px;border-collapse:separate;min-width:0}.heat td,.hea
 .legend{display:flex;align-items:center;gap:2px;font-size:.78rem;color:var(--soft)}.legend i{flex:0 1 1.4rem;height:.7rem;border-radius:2px}.legend span{padding:0 .3rem;overflow-wrap:normal}
 ${shades}${lines}
 @media screen{th,td{overflow-wrap:break-word;max-width:32rem}.number{max-width:none}}
-@media screen and (max-width:40rem){th,td{max-width:11rem}svg{min-width:42rem}svg.wide{display:none}svg.narrow{display:block;min-width:0}}
+@media screen and (max-width:40rem){th,td{max-width:11rem}main{padding:1rem}svg.wide{display:none}svg.narrow{display:block}}
 summary{cursor:pointer}
 footer{max-width:82rem;margin:0 auto;padding:1rem 1.5rem 3rem;color:var(--soft);font-size:.82rem}
-@media print{:root{color-scheme:light;--paper:#fff;--raised:#fff}body{font-size:10pt;display:block}.skip{display:none!important}.top{padding:0 0 1rem;border-top-width:4px}main,footer{padding:0;max-width:none}figure,tr{break-inside:avoid}h2,h3,h4,figcaption,caption{break-after:avoid}.scroll{overflow:visible}svg{min-width:0}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}table{font-size:8.5pt}}
+@media print{:root{color-scheme:light;--paper:#fff;--raised:#fff}body{font-size:10pt;display:block}.skip{display:none!important}.top{padding:0 0 1rem;border-top-width:4px}main,footer{padding:0;max-width:none}figure,tr{break-inside:avoid}h2,h3,h4,figcaption,caption{break-after:avoid}.scroll{overflow:visible}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}table{font-size:8.5pt}}
 @media (prefers-reduced-motion:no-preference){html{scroll-behavior:smooth}}
 `;

@@ -12,7 +12,7 @@ import {
 } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { makeFolder } from "@octavo/protocol/make-folder";
-import { OctavoError } from "@octavo/protocol/errors";
+import { OctavoError, systemProblem } from "@octavo/protocol/errors";
 import { checkRepositoryPath } from "./model-reference.js";
 
 const commitPattern = /^[0-9a-f]{40}$/;
@@ -143,7 +143,7 @@ export function cacheFailure(path: string, error: unknown): OctavoError {
   }
   return new OctavoError(
     "invalid_option",
-    `${path}: the model cache cannot be written (${code ?? String(error)}); set HF_HOME to a folder that can`,
+    `${path}: the model cache cannot be written: ${systemProblem(error)}; set HF_HOME to a folder that can`,
     {
       cause: error,
       param: "HF_HOME",

@@ -1,4 +1,5 @@
-import { OctavoError } from "@octavo/protocol/errors";
+import { nearestName, OctavoError } from "@octavo/protocol/errors";
+import { embeddedModelName } from "./local-model.js";
 
 /** A model on the hub, as a user names it. */
 export interface ModelReference {
@@ -27,9 +28,11 @@ export function parseModelReference(text: string): ModelReference {
     (word) => part.test(word) && !word.includes("--") && !word.includes(".."),
   );
   if (match === null || !wellFormed) {
+    const near = nearestName(text.slice(0, 300), [embeddedModelName]);
+    const meant = near === undefined ? "" : `; did you mean ${near}?`;
     throw new OctavoError(
       "artifact_not_found",
-      `${JSON.stringify(text.slice(0, 300))} is no existing path and no hub id (org/name, org/name@revision, org/name:Q4_K_M or org/name/file.gguf)`,
+      `${JSON.stringify(text.slice(0, 300))} is no existing path and no hub id (org/name, org/name@revision, org/name:Q4_K_M or org/name/file.gguf)${meant}`,
     );
   }
   if (file !== undefined) checkRepositoryPath(file);

@@ -68,7 +68,12 @@ export function readTensors(
     }
   }
   if (![...tensors.values()].some((tensor) => tensor.recipe !== undefined)) {
-    throw artifactInvalid(path, `says that it is quantised with ${method}, but none of its tensors is`);
+    throw artifactInvalid(
+      path,
+      config === undefined
+        ? `is to be read as quantised with ${method}, but none of its tensors is: leave out the quantization that was asked for`
+        : `says that it is quantised with ${method}, but none of its tensors is`,
+    );
   }
   return tensors;
 }

@@ -51,7 +51,7 @@ interface Chunk {
 }
 
 /**
- * Sends a conversation and hands out the answer's text as it comes.
+ * Sends a conversation and hands out the answer's text as it comes; one that breaks off ends with a line feed.
  * @throws OctavoError `target_unreachable`, `invalid_request` with the server's words, `request_cancelled`
  */
 export async function askStreaming(
@@ -114,6 +114,8 @@ export async function askStreaming(
     for await (const bytes of response.body)
       for (const { data } of decoder.push(bytes)) if (data !== "[DONE]") read(JSON.parse(data) as Chunk);
   } catch (cause) {
+    // what is said of it begins a new line
+    if (firstTokenMs !== undefined) onText("\n", content === "" ? "reasoning" : "content");
     if (cause instanceof OctavoError) throw cause;
     rethrow(signal, "the connection was lost in the middle of the answer")(cause);
   }

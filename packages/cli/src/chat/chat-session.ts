@@ -1,5 +1,5 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { OctavoError, systemProblem } from "@octavo/protocol/errors";
+import { nearestName, OctavoError, systemProblem } from "@octavo/protocol/errors";
 import type { ChatTarget } from "./chat-target.js";
 import { speedLine } from "./speed-line.js";
 import { type ChatFields, type AskedCall, type TerminalTurn, askStreaming } from "./ask-streaming.js";
@@ -15,6 +15,8 @@ export interface ChatTerminal {
   /** A signal that ends the answer in progress. */
   interruption(): { readonly signal: AbortSignal; readonly done: () => void };
 }
+
+const commands = ["help", "system", "tools", "set", "model", "save", "clear", "bye"];
 
 const help = `/system TEXT     what the model is told first; without TEXT, nothing
 /tools FILE      tools that the model may call, as OpenAI's JSON; without FILE, none
@@ -114,9 +116,11 @@ export class ChatSession {
         return false;
       case "system":
         this.#system = rest === "" ? undefined : rest;
+        this.#terminal.note(rest === "" ? "no system message\n" : "the system message is set\n");
         return false;
       case "clear":
         this.#messages = [];
+        this.#terminal.note("the conversation is empty\n");
         return false;
       case "set":
         this.#set(rest);
@@ -131,8 +135,12 @@ export class ChatSession {
       case "model":
         await this.#changeModel(rest);
         return false;
-      default:
-        throw invalid(`there is no /${name}; /help lists the commands`);
+      default: {
+        const near = nearestName(name, commands);
+        throw invalid(
+          `there is no /${name}; ${near === undefined ? "/help lists the commands" : `did you mean /${near}?`}`,
+        );
+      }
     }
   }
 
@@ -148,13 +156,14 @@ export class ChatSession {
         this.#fields[name] = value;
       }
     }
+    this.#terminal.note(value === "" ? `${name} is left out\n` : `${name} is ${value}\n`);
   }
 
   async #save(path: string): Promise<void> {
     if (path === "") throw invalid("/save takes the name of a file");
     const text = `${JSON.stringify({ model: this.#target.model, messages: this.messages }, null, 2)}\n`;
-    await writeFile(path, text).catch((cause: NodeJS.ErrnoException) => {
-      throw new OctavoError("invalid_option", `${path} cannot be written (${cause.code ?? "unknown"})`, {
+    await writeFile(path, text).catch((cause: unknown) => {
+      throw new OctavoError("invalid_option", `${path} cannot be written: ${systemProblem(cause)}`, {
         cause,
       });
     });

@@ -60,6 +60,9 @@ test("a session shows reasoning apart, asks for tools' results, and drops turns 
       "And now?",
       `/tools ${folder}`,
       "/dance",
+      "/hlep",
+      `/save ${folder}`,
+      "/set max_tokens=",
       `/save ${join(folder, "chat.json")}`,
       "/bye",
       "never read",
@@ -71,7 +74,11 @@ test("a session shows reasoning apart, asks for tools' results, and drops turns 
     assert.match(terminal.noted, /\(thinking\) hm/);
     assert.match(terminal.noted, /503: too busy \[invalid_request\]/);
     assert.match(terminal.noted, /cannot be read: it is a folder/);
-    assert.match(terminal.noted, /there is no \/dance/);
+    assert.match(terminal.noted, /there is no \/dance; \/help lists the commands/);
+    assert.match(terminal.noted, /there is no \/hlep; did you mean \/help\?/);
+    assert.match(terminal.noted, /cannot be written: it is a folder/);
+    assert.match(terminal.noted, /the system message is set\n/);
+    assert.match(terminal.noted, /max_tokens is 9\n[^]*max_tokens is left out\n/);
     const roles = ["system", "user", "assistant", "tool", "assistant"];
     const saved = JSON.parse(await readFile(join(folder, "chat.json"), "utf8")) as {
       messages: { role: string }[];
@@ -92,6 +99,26 @@ test("a session shows reasoning apart, asks for tools' results, and drops turns 
     server.close();
     await rm(folder, { recursive: true });
   }
+});
+
+test("an answer that breaks off ends its line", async () => {
+  const server = await startScriptedServer((request, _, response) => {
+    if (request.url === "/v1/models") return sendModels(response, "m");
+    response.setHeader("content-type", "text/event-stream");
+    response.write(encodeSseJson({ choices: [{ index: 0, delta: { content: "It is" } }] }));
+    return response.end(encodeSseJson({ error: { message: "out of memory" } }));
+  });
+  const terminal = typing("What is 1 + 2?", "/bye");
+  const session = new ChatSession(await open(server.url), terminal, () => open(server.url));
+  await session.run();
+  assert.deepEqual(
+    [terminal.said, terminal.noted],
+    ["It is\n", "the server ended the answer: out of memory [invalid_request]\n"],
+  );
+  assert.deepEqual(session.messages, []);
+  const ended = await runOctavo(["run", server.url, "What is 1 + 2?"]);
+  assert.deepEqual([ended.code, ended.out], [1, "It is\n"]);
+  server.close();
 });
 
 test("what cannot be talked to is named", async () => {

@@ -37,9 +37,13 @@ export default defineCommand({
   options: rows,
   async run({ config: path }, action?: string) {
     if (action !== undefined && action !== "check")
-      throw new OctavoError("invalid_option", `there is no action ${action}; there is check`, {
-        param: "action",
-      });
+      throw new OctavoError(
+        "invalid_option",
+        `there is no octavo cluster ${action}: check is the only action, and --config names the configuration`,
+        {
+          param: "action",
+        },
+      );
     const flags = kwargFlags();
     if (action === undefined) {
       await run(await serveCluster({ path, environment: process.env, flags, command, standby, tell }));

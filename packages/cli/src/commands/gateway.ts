@@ -31,9 +31,13 @@ export default defineCommand({
   options: rows,
   async run({ config: path, workers }, action?: string) {
     if (action !== undefined && action !== "check")
-      throw new OctavoError("invalid_option", `there is no action ${action}; there is check`, {
-        param: "action",
-      });
+      throw new OctavoError(
+        "invalid_option",
+        `there is no octavo gateway ${action}: check is the only action, and --config names the configuration`,
+        {
+          param: "action",
+        },
+      );
     const index = workerIndex();
     const config = index === undefined ? await readGatewayFile(path, process.env) : undefined;
     if (config !== undefined) requireSharedStore(config, workers);

@@ -71,7 +71,7 @@ test("the doctor names one fix for what is wrong", async () => {
 test("other tools' commands get a hint, and none of them is ours", async () => {
   for (const [name, hint] of Object.entries(foreignCommands)) {
     assert.ok(!(name in commandTree.commands), name);
-    await assert.rejects(createProgram([name]), {
+    await assert.rejects(createProgram(name.split(" ")), {
       code: "invalid_option",
       message: new RegExp(`no octavo ${name}: `),
     });

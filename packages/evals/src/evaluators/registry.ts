@@ -1,4 +1,5 @@
 import { definedFields, OctavoError, parseWith } from "@octavo/protocol";
+import { nearestName } from "@octavo/protocol/errors";
 import { z } from "zod";
 import type { JudgeModel } from "../judges/judge.js";
 import type {
@@ -220,7 +221,7 @@ export class EvaluatorTable {
       const shared = own.filter((word) => words.has(word)).length / Math.max(own.length, words.size);
       if (shared > bestShared) [best, bestShared] = [candidate, shared];
     }
-    return best;
+    return best ?? nearestName(name, [...this.#entries.keys()]);
   }
 }
 

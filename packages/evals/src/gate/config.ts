@@ -265,7 +265,9 @@ function placed<Value>(source: YamlSource, path: readonly PropertyKey[], read: (
   } catch (thrown) {
     const error = OctavoError.from(thrown);
     if (error.code !== "invalid_option") throw error;
-    throw source.problem(path, error.message, error);
+    const [, index, rest] = /^evaluators\[(\d+)\]: (.*)$/s.exec(error.message) ?? [];
+    if (index === undefined || rest === undefined) throw source.problem(path, error.message, error);
+    throw source.problem([...path, Number(index)], rest, error);
   }
 }
 
@@ -278,5 +280,5 @@ function firstIssue(source: YamlSource, error: z.ZodError): OctavoError {
   }
   if (issue.code === "invalid_union")
     return source.problem(issue.path, "expected an expectation, or {expect, on_fail}", error);
-  return source.problem(issue.path, issue.message, error);
+  return source.problem(issue.path, issue.message.replace(/^Invalid input: /, ""), error);
 }

@@ -5,6 +5,7 @@ import { createRequire } from "node:module";
 import { arch, homedir, platform } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { systemProblem } from "@octavo/protocol/errors";
 import { makeFolder } from "@octavo/protocol/make-folder";
 
 const packageFolder = fileURLToPath(new URL("../..", import.meta.url));
@@ -55,7 +56,7 @@ export function compileAddon(): { readonly path?: string; readonly reason?: stri
     makeFolder(join(path, ".."));
   } catch (cause) {
     return {
-      reason: `${join(path, "..")} cannot be written (${cause instanceof Error ? cause.message : String(cause)})`,
+      reason: `${join(path, "..")} cannot be written: ${systemProblem(cause)}`,
     };
   }
   const { status } = spawnSync(process.execPath, [script, path], { stdio: ["ignore", 2, 2] });

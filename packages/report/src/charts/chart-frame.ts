@@ -1,44 +1,51 @@
 import { escapeHtml } from "../escape.js";
 
+export interface Drawing {
+  readonly height: number;
+  /** SVG. */
+  readonly content: string;
+}
+
+/** Pixels across a chart: on wide screens and paper, and on the screen of a telephone, which shows its 340 px as they are. */
+export const chartWidths = { wide: 760, narrow: 340 } as const;
+
 export interface ChartFrame {
   readonly title: string;
-  readonly width: number;
-  readonly height: number;
+  /** Is called once for each width; style sheets show the drawing that fits. */
+  readonly draw: (width: number) => Drawing;
+  /** Of a chart that has one size for all screens. */
+  readonly width?: number;
   /** `list` where its groups are items that take the focus, `img` with a `label` where it is one picture. */
   readonly role: "list" | "img";
   readonly label?: string;
-  /** SVG. */
-  readonly content: string;
-  /** The same for screens of a telephone, where there is such a drawing; the other is not shown there. */
-  readonly narrow?: Pick<ChartFrame, "width" | "height" | "content">;
   readonly caption?: string | undefined;
   /** HTML below the picture, such as the keys of its lines. */
   readonly below?: string;
 }
 
-/** A picture with its title; wide ones scroll within their own box. */
+/** A picture with its title. */
 export function chartFrame({
   title,
-  width,
-  height,
+  draw,
+  width: only,
   role,
   label,
-  content,
-  narrow,
   caption,
   below = "",
 }: ChartFrame): string {
   const aria = escapeHtml(label === undefined ? title : `${title}: ${label}`);
   const note = caption === undefined ? "" : `<p class="note">${escapeHtml(caption)}</p>`;
-  const svg = (drawing: Pick<ChartFrame, "width" | "height" | "content">, className: string): string =>
-    `<svg${className} viewBox="0 0 ${drawing.width} ${Math.ceil(drawing.height)}" width="${drawing.width}" role="${role}" aria-label="${aria}">${drawing.content}</svg>`;
+  const svg = (className: string, width: number): string => {
+    const { height, content } = draw(width);
+    return `<svg class="${className}" viewBox="0 0 ${width} ${Math.ceil(height)}" width="${width}" role="${role}" aria-label="${aria}">${content}</svg>`;
+  };
   const drawn =
-    narrow === undefined
-      ? svg({ width, height, content }, "")
-      : svg({ width, height, content }, ' class="wide"') + svg(narrow, ' class="narrow"');
+    only === undefined
+      ? Object.entries(chartWidths).map(([className, width]) => svg(className, width))
+      : [svg("any", only)];
   return (
     `<figure><figcaption>${escapeHtml(title)}</figcaption><div class="scroll" tabindex="0" role="region" aria-label="${escapeHtml(title)}">` +
-    `${drawn}</div>${below}${note}</figure>`
+    `${drawn.join("")}</div>${below}${note}</figure>`
   );
 }
 

@@ -2,7 +2,7 @@ import type { Rating } from "../elements.js";
 import { escapeHtml, shorten } from "../escape.js";
 import { formatValue } from "../format.js";
 import { linearAxis, logAxis } from "./axis.js";
-import { chartFrame, focusRow } from "./chart-frame.js";
+import { chartFrame, chartWidths, type Drawing, focusRow } from "./chart-frame.js";
 
 export interface IntervalRow {
   readonly label: string;
@@ -26,7 +26,6 @@ export interface IntervalChart {
 
 /** Where a row's parts stand: beside each other, or on a narrow screen the words above their interval. */
 interface Layout {
-  readonly width: number;
   readonly rowHeight: number;
   /** The plot's own, in pixels. */
   readonly start: number;
@@ -39,7 +38,6 @@ interface Layout {
 }
 
 const wide: Layout = {
-  width: 760,
   rowHeight: 30,
   start: 236,
   end: 642,
@@ -49,7 +47,6 @@ const wide: Layout = {
   value: { x: 656, anchor: "start" },
 };
 const narrow: Layout = {
-  width: 340,
   rowHeight: 46,
   start: 24,
   end: 316,
@@ -70,16 +67,10 @@ const tickWidth = 52;
 export function intervalChart(chart: IntervalChart): string {
   const { title, rows } = chart;
   const shown = rows.slice(0, mostRows);
-  const drawn = (layout: Layout) => ({
-    width: layout.width,
-    height: top + shown.length * layout.rowHeight + 26,
-    content: draw(chart, shown, layout),
-  });
   const leftOut = rows.length - shown.length;
   return chartFrame({
     title,
-    ...drawn(wide),
-    narrow: drawn(narrow),
+    draw: (width) => draw(chart, shown, width, width === chartWidths.narrow ? narrow : wide),
     role: "list",
     caption:
       leftOut > 0
@@ -93,8 +84,9 @@ export function intervalChart(chart: IntervalChart): string {
 function draw(
   { unit, scale, show: format }: IntervalChart,
   shown: readonly IntervalRow[],
-  { width, rowHeight, start, end, middle, baseline, name, value }: Layout,
-): string {
+  width: number,
+  { rowHeight, start, end, middle, baseline, name, value }: Layout,
+): Drawing {
   const show = format ?? ((figure: number) => formatValue(figure, unit));
   const bottom = top + shown.length * rowHeight;
   const neutral = unit === "ratio" ? 1 : 0;
@@ -144,5 +136,8 @@ function draw(
         `<text class="value" x="${value.x}" y="${rowTop + baseline}" text-anchor="${value.anchor}">${escapeHtml(show(estimate))}</text>`,
     );
   });
-  return `<g aria-hidden="true">${grid.join("")}</g>${marks.join("")}`;
+  return {
+    height: bottom + 26,
+    content: `<g aria-hidden="true">${grid.join("")}</g>${marks.join("")}`,
+  };
 }

@@ -49,8 +49,10 @@ export function reliabilityCurve({ title, xLabel, bins }: ReliabilityCurve): str
   return chartFrame({
     title,
     width: size,
-    height: bottom + 44,
     role: "list",
-    content: `<g aria-hidden="true">${grid.join("")}<path class="diagonal" d="M${left} ${bottom}L${size - right} ${top}"/><path class="line c0" d="${path}"/><text class="tick" x="${(left + size - right) / 2}" y="${bottom + 36}" text-anchor="middle">${escapeHtml(xLabel)}</text></g>${marks.join("")}`,
+    draw: () => ({
+      height: bottom + 44,
+      content: `<g aria-hidden="true">${grid.join("")}<path class="diagonal" d="M${left} ${bottom}L${size - right} ${top}"/><path class="line c0" d="${path}"/><text class="tick" x="${(left + size - right) / 2}" y="${bottom + 36}" text-anchor="middle">${escapeHtml(xLabel)}</text></g>${marks.join("")}`,
+    }),
   });
 }

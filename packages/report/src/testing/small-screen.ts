@@ -14,7 +14,7 @@ export const chromiumPath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "
 export const noChromium: string | false =
   chromiumPath === undefined ? "no Chromium on this machine (apt-get install chromium)" : false;
 
-/** What leaves a screen sideways, charts for small screens that scroll, text that is cut or leaves its drawing, and short words broken over lines; all details are open. */
+/** What leaves a screen sideways, charts that scroll or are shrunk, text that is cut, leaves its drawing or covers another, and short words broken over lines; all details are open. */
 const problems = `(() => {
   for (const details of document.querySelectorAll("details")) details.open = true;
   const found = [];
@@ -31,7 +31,7 @@ const problems = `(() => {
     // a line that opens to the whole text may be cut
     if (isCut && element.closest(".skip, summary") === null) found.push("cut (" + textOverflow + "): " + element.textContent.trim().slice(0, 40));
   }
-  for (const box of document.querySelectorAll(".scroll:has(svg.narrow)"))
+  for (const box of document.querySelectorAll(".scroll:has(svg)"))
     if (box.scrollWidth > box.clientWidth) found.push("scrolls sideways: " + box.getAttribute("aria-label"));
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
@@ -47,10 +47,17 @@ const problems = `(() => {
       if (new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size > 1) found.push("broken: " + word);
     }
   }
-  for (const text of document.querySelectorAll("svg text")) {
-    const [inner, outer] = [text.getBoundingClientRect(), text.ownerSVGElement.getBoundingClientRect()];
-    if (inner.width > 0 && (inner.left < outer.left - 1 || inner.right > outer.right + 1))
-      found.push("leaves its drawing: " + text.textContent.trim().slice(0, 40));
+  for (const svg of document.querySelectorAll("svg")) {
+    const outer = svg.getBoundingClientRect();
+    if (outer.width > 0 && outer.width < svg.getAttribute("width") - 1)
+      found.push("shrunk to " + outer.width + " px: " + svg.getAttribute("aria-label"));
+    const words = [...svg.querySelectorAll("text")].map((text) => ({ said: text.textContent.trim().slice(0, 40), box: text.getBoundingClientRect() })).filter(({ box }) => box.width > 0);
+    for (const [index, { said, box }] of words.entries()) {
+      if (box.left < outer.left - 1 || box.right > outer.right + 1) found.push("leaves its drawing: " + said);
+      for (const { said: other, box: next } of words.slice(index + 1))
+        if (Math.min(box.right, next.right) - Math.max(box.left, next.left) > 1 && Math.min(box.bottom, next.bottom) - Math.max(box.top, next.top) > 4)
+          found.push("overlap: " + said + " | " + other);
+    }
   }
   return found.slice(0, 10);
 })()`;

@@ -1,7 +1,7 @@
 import { open, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { makeFolder } from "@octavo/protocol/make-folder";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError, systemProblem } from "@octavo/protocol";
 import { columns } from "./columns.js";
 import { listSegments, type Segment } from "./segments.js";
 import {
@@ -273,8 +273,10 @@ async function checkWritable(path: string): Promise<void> {
     makeFolder(dirname(path));
     await (await open(path, "w")).close();
   } catch (cause) {
-    const { code = "unknown" } = cause as NodeJS.ErrnoException;
-    throw new OctavoError("invalid_option", `${path} cannot be written (${code})`, { param: "file", cause });
+    throw new OctavoError("invalid_option", `${path} cannot be written: ${systemProblem(cause)}`, {
+      param: "file",
+      cause,
+    });
   }
 }
 

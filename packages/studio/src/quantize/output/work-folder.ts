@@ -3,7 +3,7 @@ import { existsSync, lstatSync, readdirSync, readFileSync, rmdirSync, rmSync, ty
 import { open, rename, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import { makeFolder } from "@octavo/protocol/make-folder";
-import { OctavoError } from "@octavo/protocol";
+import { OctavoError, systemProblem } from "@octavo/protocol";
 import { invalidOption } from "../options.js";
 import { RunLock } from "./run-lock.js";
 
@@ -192,7 +192,7 @@ export async function guardDisk<T>(path: string, action: () => Promise<T>): Prom
         { cause: error },
       );
     }
-    throw new OctavoError("invalid_option", `${path} cannot be written (${code}).`, {
+    throw new OctavoError("invalid_option", `${path} cannot be written: ${systemProblem(error)}.`, {
       param: "out",
       cause: error,
     });
