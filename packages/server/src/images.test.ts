@@ -84,7 +84,7 @@ describe("images of their own shape, through the official clients", () => {
 });
 
 describe("images of Gemma 4, through its template", () => {
-  it("a chat and Responses read them, and say what they do not", async () => {
+  it("a chat reads them, counts their tokens, and refuses what it does not read", async () => {
     await using llm = await LLM.load(fixtureImage("gemma4-small"), {
       kvCacheMemoryBytes: 1 << 22,
       numThreads: 2,
@@ -109,21 +109,6 @@ describe("images of Gemma 4, through its template", () => {
       // 18 x 30 patches, nine a token, and a mark before and behind
       assert.equal(numTokens(one) - numTokens(none), 62);
       assert.equal(numTokens(two) - numTokens(none), 124);
-      const response = await openai.responses.create({
-        model,
-        input: [
-          {
-            role: "user",
-            content: [
-              { type: "input_image", image_url: photo.image_url.url, detail: "auto" },
-              { type: "input_text", text: text.text },
-            ],
-          },
-        ],
-        max_output_tokens: 12,
-        temperature: 0,
-      });
-      assert.equal(response.output_text, one.choices[0]?.message.content);
       await assert.rejects(ask(photo, textPart("<|image|>")), /400.*2 places for 1 images/);
       const sound = { type: "input_audio", input_audio: { data: "AAAA", format: "wav" } };
       await assert.rejects(ask(sound, text), /400.*input_audio/);
