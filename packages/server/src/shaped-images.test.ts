@@ -75,7 +75,7 @@ describe("images of their own shape, through the official clients", () => {
 });
 
 describe("images of Gemma 4, through its template", () => {
-  it("a chat and Responses read them, and say what they do not", async () => {
+  it("a chat and Responses read them, count their tokens, and refuse what they do not read", async () => {
     await using llm = await LLM.load(fixtureImage("gemma4-small"), {
       kvCacheMemoryBytes: 1 << 22,
       numThreads: 2,
