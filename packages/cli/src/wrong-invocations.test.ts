@@ -50,6 +50,7 @@ const rows: readonly (readonly [args: readonly string[], code: number, line: Reg
   [["gateway", "gateway.yaml"], 1, /check is the only action, and --config names the configuration/],
   [["cluster", "check", "x"], 1, /octavo cluster: unexpected argument 'x'/],
   [["rm"], 1, /missing required argument 'model': Hugging Face id of a model in the cache/],
+  [["optimize", "--config", "eval.yaml"], 1, /eval\.yaml:1:1: version: expected 1/],
   [["eval", "gate"], 4, /eval\.yaml:1:1: version: expected 1/],
   [
     ["eval", "run", "--target", url, "--dataset", "cases.jsonl", "--evaluator", "contians"],

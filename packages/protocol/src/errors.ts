@@ -117,6 +117,7 @@ const systemProblems: Readonly<Record<string, string>> = {
   EPERM: "permission denied",
   EISDIR: "it is a folder",
   ENOTDIR: "a part of its path is a file",
+  EEXIST: "a file of that name is in the way",
   ENOSPC: "the disk is full",
   EDQUOT: "the disk quota is used up",
   EROFS: "the file system is read-only",

@@ -47,12 +47,13 @@ export class YamlSource {
     return this.name;
   }
 
-  /** A problem with a value, with its path and line. */
+  /** A problem with a value, with its path and line; messages of schemas lose "Invalid input: ", which says nothing. */
   problem(path: readonly PropertyKey[], message: string, cause?: unknown): OctavoError {
     const param = pathText(path);
+    const said = message.replace(/^Invalid (?:input|option): /, "");
     return new OctavoError(
       "invalid_option",
-      [this.placeOf(path), param, message].filter((part) => part !== undefined && part !== "").join(": "),
+      [this.placeOf(path), param, said].filter((part) => part !== undefined && part !== "").join(": "),
       { param, ...(cause === undefined ? {} : { cause }) },
     );
   }

@@ -280,5 +280,5 @@ function firstIssue(source: YamlSource, error: z.ZodError): OctavoError {
   }
   if (issue.code === "invalid_union")
     return source.problem(issue.path, "expected an expectation, or {expect, on_fail}", error);
-  return source.problem(issue.path, issue.message.replace(/^Invalid input: /, ""), error);
+  return source.problem(issue.path, issue.message, error);
 }

@@ -70,7 +70,7 @@ type Issue = z.core.$ZodIssue;
 /** The problem that is furthest inside the file; values are not shown, as they may be keys. */
 export function problemOf(source: Source, issues: readonly Issue[]): OctavoError {
   const issue = furthest(issues);
-  const message = issue.message.replace(/, received .*$/s, "").replace(/^Invalid input: /, "");
+  const message = issue.message.replace(/, received .*$/s, "");
   if (issue.code === "unrecognized_keys") {
     const [key = ""] = issue.keys;
     return source.problem([...issue.path, key], "there is no such setting");
