@@ -9,7 +9,7 @@ import { LLM } from "@octavo/engine";
 import OpenAI from "openai";
 import { pino } from "pino";
 import { createServer, type OctavoServer } from "./create-server.js";
-import { bytesOf, colours, imagePart, photo, textPart, urlOf } from "./testing/image-parts.js";
+import { imageBytesOf, colours, imagePart, photo, wordsPart, urlOf } from "./testing/image-parts.js";
 
 const model = "tiny";
 
@@ -63,10 +63,10 @@ describe("images in requests, through the official clients", () => {
     post("/v1/chat/completions", { messages: [{ role: "user", content }] });
 
   it("a chat reads them, counts their tokens, and answers by them", async () => {
-    const text = await chat([textPart("What is this?")]);
-    const first = await chat([photo, textPart("What is this?")]);
-    const other = await chat([colours, textPart("What is this?")]);
-    const again = await chat([photo, textPart("What is this?")]);
+    const text = await chat([wordsPart("What is this?")]);
+    const first = await chat([photo, wordsPart("What is this?")]);
+    const other = await chat([colours, wordsPart("What is this?")]);
+    const again = await chat([photo, wordsPart("What is this?")]);
     const answer = (given: OpenAI.ChatCompletion): unknown => given.choices[0]?.message.content;
     assert.notEqual(answer(first), answer(other));
     assert.notEqual(answer(first), answer(text));
@@ -78,7 +78,7 @@ describe("images in requests, through the official clients", () => {
   });
 
   it("prefixes are cached by what images show, not by their tokens", async () => {
-    const words = textPart("Describe the picture in a few words, please.");
+    const words = wordsPart("Describe the picture in a few words, please.");
     const cached = async (part: typeof photo): Promise<number> =>
       (await chat([part, words])).usage?.prompt_tokens_details?.cached_tokens ?? -1;
     const clear = imagePart(urlOf("clear.png"));
@@ -87,12 +87,12 @@ describe("images in requests, through the official clients", () => {
     const beforeImage = await cached(grey);
     const whole = await cached(grey);
     assert.ok(whole > beforeImage + 16, `${whole} and ${beforeImage} tokens were cached`);
-    const numTextTokens = (await chat([textPart("x")])).usage?.prompt_tokens ?? 0;
+    const numTextTokens = (await chat([wordsPart("x")])).usage?.prompt_tokens ?? 0;
     assert.ok(beforeImage < numTextTokens + 16, `${beforeImage} tokens of another image were cached`);
   });
 
   it("two images in one message, and a stream", async () => {
-    const content = [textPart("One"), photo, textPart("and two"), colours];
+    const content = [wordsPart("One"), photo, wordsPart("and two"), colours];
     const whole = await chat(content);
     let streamed = "";
     const stream = await client.chat.completions.create({
@@ -104,12 +104,12 @@ describe("images in requests, through the official clients", () => {
     });
     for await (const chunk of stream) streamed += chunk.choices[0]?.delta.content ?? "";
     assert.equal(streamed, whole.choices[0]?.message.content);
-    const turned = await chat([textPart("One"), colours, textPart("and two"), photo]);
+    const turned = await chat([wordsPart("One"), colours, wordsPart("and two"), photo]);
     assert.notEqual(turned.choices[0]?.message.content, streamed);
   });
 
   it("Responses and Messages give what a chat gives", async () => {
-    const whole = (await chat([photo, textPart("What is this?")])).choices[0]?.message.content;
+    const whole = (await chat([photo, wordsPart("What is this?")])).choices[0]?.message.content;
     const response = await client.responses.create({
       model,
       input: [
@@ -126,7 +126,7 @@ describe("images in requests, through the official clients", () => {
     });
     assert.equal(response.output_text, whole);
     const anthropic = new Anthropic({ baseURL: url, apiKey: "none", maxRetries: 0 });
-    const data = bytesOf("photo.jpg").toString("base64");
+    const data = imageBytesOf("photo.jpg").toString("base64");
     const messages: Anthropic.MessageParam[] = [
       {
         role: "user",
@@ -174,7 +174,7 @@ describe("images in requests, through the official clients", () => {
       const location =
         path === "/moved" ? "/photo.jpg" : path === "/metadata" ? "http://169.254.169.254/" : undefined;
       if (location !== undefined) response.writeHead(302, { location }).end();
-      else response.writeHead(200, { "content-type": "image/jpeg" }).end(bytesOf("photo.jpg"));
+      else response.writeHead(200, { "content-type": "image/jpeg" }).end(imageBytesOf("photo.jpg"));
     });
     await once(store.listen(0, "127.0.0.1"), "listening");
     const host = `127.0.0.1:${(store.address() as AddressInfo).port}`;
@@ -185,9 +185,9 @@ describe("images in requests, through the official clients", () => {
       const openai = new OpenAI({ baseURL: `${base}/v1`, apiKey: "none", maxRetries: 0 });
       const anthropic = new Anthropic({ baseURL: base, apiKey: "none", maxRetries: 0 });
       const words = "What is this?";
-      const whole = (await chat([photo, textPart(words)])).choices[0]?.message.content;
+      const whole = (await chat([photo, wordsPart(words)])).choices[0]?.message.content;
       const ask = async (path: string): Promise<string | null | undefined> => {
-        const content = [imagePart(`http://${host}${path}`), textPart(words)];
+        const content = [imagePart(`http://${host}${path}`), wordsPart(words)];
         const messages = [{ role: "user" as const, content }];
         const { choices } = await openai.chat.completions.create({
           model,
@@ -252,8 +252,8 @@ describe("images in requests, through the official clients", () => {
         /Image 0: The image is none of PNG/,
       ],
       [[photo, colours, photo], /has 3 images; at most 2 are taken \(--limit-mm-per-prompt\)/],
-      [[photo, textPart("<start_of_image>")], /2 places for 1 images/],
-      [[photo, textPart("<image_soft_token>")], /tokens of 2 images for 1 images/],
+      [[photo, wordsPart("<start_of_image>")], /2 places for 1 images/],
+      [[photo, wordsPart("<image_soft_token>")], /tokens of 2 images for 1 images/],
       [[{ type: "image_url", image_url: {} }], /an image_url part needs a url/],
       [[{ type: "input_audio", input_audio: {} }], /"input_audio" are not supported/],
     ];
@@ -271,12 +271,12 @@ describe("images in requests, through the official clients", () => {
     assert.match(system.message, /images are taken in messages of the user alone/);
     const embedded = await post("/v1/embeddings", { messages: [{ role: "user", content: [photo] }] });
     assert.match(embedded.message, /images are taken in chats alone/);
-    const answered = await chat([textPart("still here")]);
+    const answered = await chat([wordsPart("still here")]);
     assert.equal(answered.choices.length, 1);
   });
 
   it("text without images may say what it likes", async () => {
-    const { choices } = await chat([textPart("<start_of_image> <image_soft_token>")]);
+    const { choices } = await chat([wordsPart("<start_of_image> <image_soft_token>")]);
     assert.equal(choices.length, 1);
   });
 });

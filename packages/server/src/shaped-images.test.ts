@@ -6,7 +6,7 @@ import { LLM } from "@octavo/engine";
 import OpenAI from "openai";
 import { pino } from "pino";
 import { createServer } from "./create-server.js";
-import { bytesOf, colours, imagePart, photo, textPart } from "./testing/image-parts.js";
+import { imageBytesOf, colours, imagePart, photo, wordsPart } from "./testing/image-parts.js";
 
 const model = "tiny";
 
@@ -25,7 +25,7 @@ describe("images of their own shape, through the official clients", () => {
         const { url } = await server.listen();
         const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0 });
         const anthropic = new Anthropic({ baseURL: url, apiKey: "none", maxRetries: 0 });
-        const text = textPart("What is this?");
+        const text = wordsPart("What is this?");
         const ask = (...content: OpenAI.ChatCompletionContentPart[]): Promise<OpenAI.ChatCompletion> =>
           openai.chat.completions.create({
             model,
@@ -54,7 +54,7 @@ describe("images of their own shape, through the official clients", () => {
           temperature: 0,
         });
         assert.equal(response.output_text, choice?.message.content);
-        const data = bytesOf("photo.jpg").toString("base64");
+        const data = imageBytesOf("photo.jpg").toString("base64");
         const source = { type: "base64" as const, media_type: "image/jpeg" as const, data };
         const messages: Anthropic.MessageParam[] = [
           { role: "user", content: [{ type: "image", source }, text] },
@@ -65,7 +65,7 @@ describe("images of their own shape, through the official clients", () => {
         const [block] = (await anthropic.messages.create(body)).content;
         assert.equal(block?.type === "text" ? block.text : undefined, choice?.message.content);
         await assert.rejects(ask(photo, photo, photo, text), /400.*3 images; at most 2/);
-        await assert.rejects(ask(photo, textPart("<|image_pad|>")), /400.*2 places for 1 images/);
+        await assert.rejects(ask(photo, wordsPart("<|image_pad|>")), /400.*2 places for 1 images/);
         const broken = imagePart(`data:image/png;base64,${Buffer.alloc(40).toString("base64")}`);
         await assert.rejects(ask(broken, text), /400.*Image 0: The image is none of PNG/);
       } finally {
@@ -87,7 +87,7 @@ describe("images of Gemma 4, through its template", () => {
     try {
       const { url } = await server.listen();
       const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0 });
-      const text = textPart("What is this?");
+      const text = wordsPart("What is this?");
       const ask = (...content: object[]): Promise<OpenAI.ChatCompletion> =>
         openai.chat.completions.create({
           model,
@@ -115,7 +115,7 @@ describe("images of Gemma 4, through its template", () => {
         temperature: 0,
       });
       assert.equal(response.output_text, one.choices[0]?.message.content);
-      await assert.rejects(ask(photo, textPart("<|image|>")), /400.*2 places for 1 images/);
+      await assert.rejects(ask(photo, wordsPart("<|image|>")), /400.*2 places for 1 images/);
       const sound = { type: "input_audio", input_audio: { data: "AAAA", format: "wav" } };
       await assert.rejects(ask(sound, text), /400.*input_audio/);
       await assert.rejects(
