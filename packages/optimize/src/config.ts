@@ -41,6 +41,7 @@ const modelSchema = z
     message: "say either base_url or load",
   });
 
+/** A model of a configuration: where it is, and how it is asked. */
 export type TunedModelConfig = z.output<typeof modelSchema>;
 
 const dataset = z.union([
@@ -93,6 +94,7 @@ const optimizeSchema = z.strictObject({
   }),
 });
 
+/** A file of `octavo optimize`, read, with its defaults filled in. */
 export type OptimizeConfig = z.output<typeof optimizeSchema>;
 
 /** A checked optimize.yaml. */
@@ -148,6 +150,7 @@ export interface OptimizeSurroundings {
   readonly load: (name: string, model: string, parameters: TunedModelConfig) => Promise<Target>;
 }
 
+/** A search that is ready to run. */
 export interface PlannedOptimization {
   readonly options: OptimizeOptions;
   readonly files: TunedFiles;

@@ -32,6 +32,7 @@ export type CaseMessage = {
   }[];
 };
 
+/** A JSON schema, as parsed. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** A function that a model may call, in OpenAI's form. */

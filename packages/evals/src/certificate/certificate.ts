@@ -21,6 +21,7 @@ export interface Certificate {
 /** `whole`: not streamed, and read whole. */
 export type CertificateCondition = "cached" | "whole" | "batch" | "preempted" | "evicted";
 
+/** What was compared under one condition, in number. */
 export interface CertifiedCondition {
   readonly name: CertificateCondition;
   /** Runs that were compared. */
@@ -42,6 +43,7 @@ export interface Divergence {
   readonly isVisible: boolean;
 }
 
+/** How a certificate of equal outputs is made. */
 export interface CertifySettings {
   readonly seed: number;
   /** Requests of a batch, sent at once. */

@@ -2,6 +2,7 @@ import type { Chart } from "@octavo/report";
 
 export type { Chart, HeatCell } from "@octavo/report";
 
+/** What a check concludes; `inconclusive` where the data decide neither way. */
 export type Verdict = "pass" | "fail" | "inconclusive";
 
 /** What a check found out about its observations. */
@@ -48,6 +49,7 @@ export interface BrokenEvaluator {
   readonly of: number;
 }
 
+/** A rule with thresholds but no test: shown beside a verdict, never deciding one. */
 export interface RuleOfThumb {
   /** The rule in words, with its thresholds. */
   readonly rule: string;
@@ -56,6 +58,7 @@ export interface RuleOfThumb {
   readonly rows: readonly (readonly (string | number | null)[])[];
 }
 
+/** One statement that a check tests, with what the test found. */
 export interface Hypothesis {
   readonly name: string;
   /** The test or interval, such as `exact McNemar, non-inferiority` . */
@@ -84,6 +87,7 @@ export interface SampleSize {
   readonly basis: string;
 }
 
+/** What an operator may change after a check failed. */
 export interface Advice {
   /** A flag or setting, such as `--max-num-batched-tokens`. */
   readonly knob: string;
@@ -91,6 +95,7 @@ export interface Advice {
   readonly because: string;
 }
 
+/** A case whose answer changed, by how much: the severest stand first in results. */
 export interface MovedCase {
   readonly caseId: string;
   readonly what: string;

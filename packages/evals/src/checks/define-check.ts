@@ -91,6 +91,7 @@ export interface CheckRow<Name extends string = string> {
   ): FalseAlarms | undefined;
 }
 
+/** What a check saw, and what it made of that. */
 export interface CheckRun {
   readonly observations: readonly Observation[];
   readonly result: CheckResult;

@@ -77,6 +77,7 @@ export interface ObservedGaps {
   readonly maxMs: number | undefined;
 }
 
+/** A slow gap between pieces of a streamed answer, with what the server says caused it. */
 export interface ObservedSlowGap {
   /** Index of the output that ended it: the gap is `gapsMs[output - 1]` where each output was a piece. */
   readonly output: number | undefined;

@@ -23,6 +23,7 @@ export const checkTable = [
   checkRow(tenantFairnessCheck),
 ] as const;
 
+/** Name of a check, as configurations write it. */
 export type CheckName = (typeof checkTable)[number]["name"];
 
 /** Names of the serving checks. */

@@ -23,6 +23,7 @@ export interface TestBed {
   readonly onProgress?: (progress: { readonly done: number; readonly total: number | undefined }) => void;
 }
 
+/** What a check cannot do without. */
 export type TestBedNeed = "baseline" | "replicas" | "startReplica" | "cases" | "evaluators";
 
 /** @throws OctavoError `invalid_option` where the bed lacks one of them */

@@ -24,6 +24,7 @@ export const datasetFormats = [
   "promptfoo",
   "spans",
 ] as const;
+/** A form that files of cases come in. */
 export type DatasetFormat = (typeof datasetFormats)[number];
 
 const sniffedBytes = 4096;

@@ -48,6 +48,7 @@ export interface Scorer {
   score(sample: Sample, options: EvaluateOptions): ScorerOutcome | Promise<ScorerOutcome>;
 }
 
+/** What an evaluator's `score` returns: a measured value, or why there is none. */
 export type ScorerOutcome = Measured | Exclude<Score, { status: "scored" }>;
 
 /** A value whose passing is left to the threshold, unless the scorer knows better. */

@@ -129,8 +129,11 @@ const configSchema = z.strictObject({
   when: z.strictObject({ paths: z.array(z.string()).min(1) }).optional(),
 });
 
+/** A configuration of `octavo eval`, read, with its defaults filled in. */
 export type GateConfigFile = z.output<typeof configSchema>;
+/** A target of a configuration: where it is, and how it is asked. */
 export type TargetConfig = z.output<typeof target>;
+/** The target that a configuration asks and scores. */
 export type ScoredTargetConfig = GateConfigFile["targets"]["candidate"];
 
 /** An assertion of the file with where it stands. */
@@ -140,6 +143,7 @@ export interface GateAssertion {
   readonly onFail: "error" | "warn";
 }
 
+/** A check as a configuration asks for it. */
 export interface ConfiguredCheck {
   readonly name: CheckName;
   /** What the check reads; without `on_fail`. */
@@ -155,11 +159,13 @@ export interface GateConfig {
   readonly checks: readonly ConfiguredCheck[];
 }
 
+/** How strictly a configuration is read. */
 export interface GateReading {
   /** False for runs that only measure. Default true. */
   readonly needsExpectations?: boolean;
 }
 
+/** Names that a configuration may use, by who knows them. */
 export interface GateVocabulary {
   /** @throws OctavoError `invalid_option` for settings that a check cannot have */
   readonly checkSettings: (check: CheckName, settings: unknown) => void;

@@ -2,6 +2,7 @@ import type { Verdict } from "../checks/check.js";
 
 /** The five things that eval.yaml sets expectations for. */
 export const healthDimensions = ["latency", "throughput", "error_rate", "cost", "quality"] as const;
+/** A side of quality that a gate sums up by itself. */
 export type HealthDimension = (typeof healthDimensions)[number];
 
 /** How a run ended; each has an exit code of its own (`exit-codes.ts`). */

@@ -7,6 +7,7 @@ import { type MeasuredColumn, type HealthExpectation, unitOfMeasure } from "./ex
 import type { GateItem, GateOutcome, GateResult } from "./gate-result.js";
 import type { Measurements } from "./measurements.js";
 
+/** What a gate's expectations are held against. */
 export interface GateEvidence {
   readonly measurements: Measurements;
   readonly checks: readonly CheckResult[];

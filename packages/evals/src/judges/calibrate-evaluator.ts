@@ -16,6 +16,7 @@ import {
 import { cascadeReport, type CascadeReport } from "./cascade.js";
 import { positionBias, type PositionBias } from "./pairwise.js";
 
+/** Where the labels of `calibrateEvaluator` stand, and what is enough of them. */
 export interface CalibrateEvaluatorOptions extends CalibrationOptions {
   readonly signal: AbortSignal;
   /** Fields of the cases' metadata: the answer that was labelled, and what people said of it. Default `output`, `label`. */
@@ -26,6 +27,7 @@ export interface CalibrateEvaluatorOptions extends CalibrationOptions {
   readonly concurrency?: number;
 }
 
+/** How far an evaluator agrees with people on labelled cases. */
 export interface EvaluatorCalibration {
   readonly evaluator: string;
   readonly judge: string | undefined;

@@ -21,6 +21,7 @@ export interface LabelledScore {
   readonly judged: Score;
 }
 
+/** What is enough to say how far a judge agrees with people. */
 export interface CalibrationOptions {
   readonly confidence?: number;
   /** Labels of each kind, pass and fail, below which nothing is said. Default 10. */
@@ -30,6 +31,7 @@ export interface CalibrationOptions {
 /** How far a judge agrees with people's labels, or why that cannot be said. */
 export type CalibrationReport = Calibrated | CalibrationRefused;
 
+/** How far a judge agrees with people, each figure with its interval. */
 export interface Calibrated {
   readonly status: "calibrated";
   readonly numLabels: number;

@@ -120,6 +120,7 @@ function stageName(index: number, { name }: { readonly name?: unknown }): string
   return `${index + 1}:${String(name)}`.slice(0, 64);
 }
 
+/** How many verdicts each stage of a cascade gave, and how far the last stage agrees with the ones before it. */
 export interface CascadeReport {
   readonly numScored: number;
   /** In the order of the stages. */

@@ -29,6 +29,7 @@ const customJudgeOptions = z.strictObject({
   with_reason: z.boolean().default(true),
 });
 
+/** Options of the evaluator `custom_llm_judge`, as configurations write them. */
 export type CustomJudgeOptions = z.input<typeof customJudgeOptions>;
 
 const shownByDefault: readonly (readonly [ShownInput, string])[] = [

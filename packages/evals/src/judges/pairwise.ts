@@ -8,6 +8,7 @@ import type { JudgeModel, JudgeQuestion } from "./judge.js";
 import { judgeRole } from "./rubric-question.js";
 import { showTexts, sampleText } from "./sample-texts.js";
 
+/** Two answers to one input, of which a judge says the better. */
 export interface ComparedPair {
   readonly input: string | undefined;
   readonly one: string;

@@ -27,12 +27,14 @@ export interface EvalReport {
   readonly warnings: readonly string[];
 }
 
+/** A dataset as a report names it. */
 export interface ReportDataset {
   readonly name: string;
   /** Benchmarks only: which prompts the cases were asked with. */
   readonly prompts?: readonly string[];
 }
 
+/** A target as a report names it. */
 export interface ReportTarget {
   readonly name: string;
   readonly role: "baseline" | "candidate" | "replica";

@@ -17,6 +17,7 @@ export interface CaseRow {
   readonly answers: Readonly<Record<string, ScoredAnswer>>;
 }
 
+/** An answer with its scores. */
 export interface ScoredAnswer {
   readonly answer: Answer;
   /** By the evaluator's name. Of an answer that never came only those of evaluators that leave the case out. */

@@ -18,6 +18,7 @@ export type EvaluationSource =
       readonly baseline?: Target;
     };
 
+/** What is evaluated, by what and where. */
 export type EvaluationOptions = EvaluationSource & {
   /** At least one, of different names. */
   readonly evaluators: readonly Evaluator[];
@@ -35,6 +36,7 @@ export type EvaluationOptions = EvaluationSource & {
   readonly seed?: number;
 };
 
+/** The score that one evaluator gave one sample. */
 export interface EvaluatedRow {
   readonly sample: Sample;
   readonly evaluator: string;

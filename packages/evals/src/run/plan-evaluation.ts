@@ -32,6 +32,7 @@ export const evaluationVocabulary: GateVocabulary = {
   },
 };
 
+/** What a plan takes of the process that makes it. */
 export interface PlanSurroundings {
   /** Where paths of datasets begin. */
   readonly folder: string;

@@ -24,6 +24,7 @@ export interface CaseRun {
   readonly onProgress?: (progress: CaseProgress) => void;
 }
 
+/** Cases so far, in number. */
 export interface CaseProgress {
   readonly done: number;
   readonly total: number | undefined;

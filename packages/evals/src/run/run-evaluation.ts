@@ -48,12 +48,14 @@ export interface EvaluationPlan {
   readonly warnings: readonly string[];
 }
 
+/** A target of a plan, with where it is. */
 export interface PlannedTarget {
   readonly target: Target;
   readonly url: string;
   readonly model: string | undefined;
 }
 
+/** How far a run has come: its cases first, then each check. */
 export type EvaluationProgress =
   | ({ readonly phase: "cases" } & CaseProgress)
   | {
@@ -67,6 +69,7 @@ export type EvaluationProgress =
       readonly result?: CheckResult;
     };
 
+/** What a planned run needs beside its plan. */
 export interface EvaluationRunOptions {
   readonly runner: Runner;
   readonly signal: AbortSignal;

@@ -14,6 +14,7 @@ export interface RunnerProgress {
   readonly total: number | undefined;
 }
 
+/** How one run of a runner goes. */
 export interface RunOptions {
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: RunnerProgress) => void;

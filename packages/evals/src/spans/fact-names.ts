@@ -64,6 +64,7 @@ export const factNames = {
   slowGapCulprit: ["octavo.slowest_gap.culprit", "slowest_gap_culprit"],
 } as const satisfies Readonly<Record<string, FactNames>>;
 
+/** A fact about a call that spans may tell, whatever their writer names it. */
 export type Fact = keyof typeof factNames;
 
 /** Scores of evaluators that were written on the span itself: `octavo.score.NAME`. */

@@ -13,6 +13,7 @@ export interface SpanSelection {
   readonly owner?: string | undefined;
 }
 
+/** Which spans are read, and under which condition. */
 export interface SpanReading extends SpanSelection {
   /** Condition of spans without one (`octavo.condition`). */
   readonly condition: string;

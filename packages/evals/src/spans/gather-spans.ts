@@ -12,6 +12,7 @@ export interface SpanFile extends SpanReading {
   readonly path: string;
 }
 
+/** Bounds on what is kept of spans in memory. */
 export interface SpanLimits {
   readonly calls: number;
   /** Total length of the outputs. */
@@ -21,12 +22,14 @@ export interface SpanLimits {
 /** About a gibibyte of memory each. */
 const usualLimits: SpanLimits = { calls: 1_000_000, characters: 2 ** 29 };
 
+/** How much of recorded spans is kept, and whether their answers are scored. */
 export interface GatherOptions {
   readonly limits?: SpanLimits;
   /** Scores the recorded answers, beside the scores that spans already have. */
   readonly scoring?: SpanScoring;
 }
 
+/** How the recorded answers are scored. */
 export interface SpanScoring {
   readonly evaluators: readonly Evaluator[];
   readonly runner: Runner;

@@ -13,6 +13,7 @@ export interface ForcedQuestion {
   readonly templateVariables?: Readonly<Record<string, unknown>>;
 }
 
+/** Logprobs of an answer that was given, token by token, not generated. */
 export interface ForcedAnswer {
   /**
    * The answer as the model's template wrote it: its text, or with tool calls the template's form of them up to the end

@@ -6,6 +6,7 @@ import type { AnswerOptions, Target } from "./target.js";
 /** What an answering function gives: text alone, or any fields of an answer. */
 export type FunctionAnswer = string | Partial<Omit<Answer, "caseId" | "target">>;
 
+/** Your own code as a target: an answer for each case. What it throws becomes a failed answer. */
 export type AnsweringFunction = (
   evalCase: EvalCase,
   options: AnswerOptions,

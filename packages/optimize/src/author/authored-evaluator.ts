@@ -36,6 +36,7 @@ const authoredSchema = z.strictObject({
 
 /** An evaluator written from a sentence, as its file holds it. */
 export type AuthoredEvaluator = z.output<typeof authoredSchema>;
+/** How far an authored evaluator agreed with its labels. */
 export type MeasuredAgreement = z.output<typeof measuredSchema>;
 
 /** @throws OctavoError `invalid_option` with the line of what is wrong */

@@ -2,6 +2,7 @@ import { wilsonInterval, type Interval } from "@octavo/statistics";
 import type { AuthoredEvaluator } from "./authored-evaluator.js";
 import type { Values } from "./improve-evaluator.js";
 
+/** Whether a judge still gives the verdicts that it gave when its evaluator was written. */
 export interface JudgeDrift {
   readonly verdict: "steady" | "drifted" | "undecided";
   readonly summary: string;

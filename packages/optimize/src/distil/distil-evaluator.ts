@@ -13,6 +13,7 @@ import {
 import { OctavoError } from "@octavo/protocol";
 import { type Distilled, distilJudge, type DistilOptions, type JudgedVector } from "./distil.js";
 
+/** What a judge is distilled from, and what it must reach. */
 export interface DistilEvaluatorOptions extends Pick<DistilOptions, "agreement" | "confidence" | "seed"> {
   /** What is imitated, as configuration files write it. */
   readonly spec: EvaluatorSpec;
@@ -32,6 +33,7 @@ export interface DistilEvaluatorOptions extends Pick<DistilOptions, "agreement" 
   readonly onJudged?: (done: number) => void;
 }
 
+/** A distilled judge as an evaluator's file. */
 export interface DistilledEvaluator extends Distilled {
   readonly numJudged: number;
   /** Cases that the judge gave no verdict on. */

@@ -14,6 +14,7 @@ export interface JudgedVector {
   readonly cluster: string | undefined;
 }
 
+/** What a classifier imitates, and how surely it must agree. */
 export interface DistilOptions {
   readonly imitates: string;
   readonly embeddings: DistilledClassifier["embeddings"];
@@ -27,6 +28,7 @@ export interface DistilOptions {
   readonly seed?: number;
 }
 
+/** A classifier and what it is known to reach on cases it was not fitted to. */
 export interface Distilled {
   /** Undefined where no threshold could be certified. */
   readonly classifier: DistilledClassifier | undefined;

@@ -1,5 +1,6 @@
 import { asObject, OctavoError } from "@octavo/protocol";
 
+/** A value of a patch; null takes the setting out, so that its default holds. */
 export type SettingValue = number | string | boolean | null;
 
 /**

@@ -6,6 +6,7 @@ import { type CauseJudgement, judgementSchema } from "./judged-causes.js";
 
 /** What an entry of the error feed can be. */
 export const feedStatuses = ["new", "escalating", "acknowledged", "fixed", "regressed"] as const;
+/** Where a cluster stands in its life. */
 export type FeedStatus = (typeof feedStatuses)[number];
 
 const entrySchema = z.strictObject({
@@ -47,7 +48,9 @@ const entrySchema = z.strictObject({
 });
 const stateSchema = z.strictObject({ version: z.literal(1), entries: z.array(entrySchema) });
 
+/** A cluster of the error feed as its state file keeps it: status, times, fix and proof. */
 export type FeedEntry = z.output<typeof entrySchema>;
+/** What the error feed's state file holds. */
 export type FeedState = z.output<typeof stateSchema>;
 
 /** A feed that has seen nothing. */

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 
 /** What kind of thing went wrong; findings of different kinds, or different causes, are never one cluster. */
 export const findingKinds = ["serving", "request", "answer", "gateway"] as const;
+/** Where a finding comes from. */
 export type FindingKind = (typeof findingKinds)[number];
 
 /** Words of the trace itself. */
@@ -11,6 +12,7 @@ export interface Quote {
   readonly text: string;
 }
 
+/** Something wrong with one call, with quotes that stand in its trace word for word. */
 export interface CallFinding {
   /** Digest of its content: the same finding of the same trace always has the same id. */
   readonly id: string;

@@ -24,4 +24,5 @@ export const judgementSchema = z.strictObject({
   /** Findings of the cluster at that time. */
   count: z.int().nonnegative(),
 });
+/** What a judge says caused a cluster's findings. */
 export type CauseJudgement = z.output<typeof judgementSchema>;

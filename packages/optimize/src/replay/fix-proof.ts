@@ -41,6 +41,7 @@ export const fixProofSchema = z.strictObject({
   /** ms since 1970. */
   at: z.number(),
 });
+/** A `fixProofSchema`, read: verdict, changes with intervals, and costs. */
 export type FixProof = z.output<typeof fixProofSchema>;
 
 /** What replays the workload once, and is ready to. */

@@ -29,6 +29,7 @@ export interface FixVerdict {
   readonly guards: readonly MeasuredChange[];
 }
 
+/** What a patch must reach to be accepted, and what it may cost. */
 export interface FixStandard {
   /** The measure must fall by this share of what it was. Default 0.1. */
   readonly leastImprovement?: number;

@@ -20,6 +20,7 @@ export interface GatewayRequest extends ReplayedRequest {
   readonly keyId: string | undefined;
 }
 
+/** Calls that a gateway logged, with what each of its targets did then. */
 export interface GatewayWorkload extends RecordedWorkload {
   readonly requests: readonly GatewayRequest[];
   readonly targets: ReadonlyMap<string, RecordedTarget>;

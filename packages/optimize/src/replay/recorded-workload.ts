@@ -26,6 +26,7 @@ export interface ReplayedRequest {
   readonly isOfCluster: boolean;
 }
 
+/** A stretch of recorded calls, as they are replayed. */
 export interface RecordedWorkload {
   readonly requests: readonly ReplayedRequest[];
   /** Calls that the recording holds, of which the workload is a stretch. */

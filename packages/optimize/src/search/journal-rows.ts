@@ -48,6 +48,7 @@ export function openSearchJournal(path: string): Promise<Journal<PaidRow>> {
   });
 }
 
+/** What a search has paid for: read when it goes on after a stop. */
 export type SearchJournal = Pick<Journal<PaidRow>, "read" | "append" | "flush">;
 
 export { journalKey };

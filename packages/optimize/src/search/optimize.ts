@@ -39,6 +39,7 @@ export interface OptimizeOptions {
   readonly onProgress?: ((progress: SearchProgress) => void) | undefined;
 }
 
+/** How far a search has come. Scores are means over validation cases, 0 to 1. */
 export interface SearchProgress {
   readonly phase: "search" | "held-out";
   readonly spent: Spending;

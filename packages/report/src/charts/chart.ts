@@ -45,6 +45,7 @@ export type Chart =
       }[];
     };
 
+/** A cell of a heat map: a mean, of how many, with its interval. */
 export interface HeatCell {
   readonly value: number;
   readonly count: number;

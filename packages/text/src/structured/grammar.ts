@@ -1,5 +1,6 @@
 /** JSON as a parser returns it. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
+/** An object of `JsonValue`s. */
 export interface JsonObject {
   readonly [key: string]: JsonValue;
 }

@@ -45,4 +45,5 @@ export const autoscalingLagSettings = z
   })
   .transform(camelKeys);
 
+/** Settings of the check `autoscaling-lag`, with their defaults filled in. */
 export type AutoscalingLagSettings = z.output<typeof autoscalingLagSettings>;

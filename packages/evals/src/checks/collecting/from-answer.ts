@@ -5,6 +5,7 @@ import type { Score } from "../../evaluators/evaluator.js";
 import type { Observation, ObservedSlowGap } from "../observation.js";
 import { factsOfHeaders } from "./from-headers.js";
 
+/** What a check knows of a call that the answer does not tell. */
 export interface ObservedUnder {
   /** Such as `baseline`, `candidate`, `solo`, `burst`. */
   readonly condition: string;

@@ -14,6 +14,7 @@ export interface ScheduledCase {
   readonly extraBody?: Readonly<Record<string, unknown>>;
 }
 
+/** A case of an open loop, with the answer that came. */
 export interface SentCase {
   readonly scheduled: ScheduledCase;
   readonly answer: Answer;

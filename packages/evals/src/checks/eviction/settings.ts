@@ -30,6 +30,7 @@ export const evictionSettings = z
   })
   .transform(camelKeys);
 
+/** Settings of the check `eviction`, with their defaults filled in. */
 export type EvictionSettings = z.output<typeof evictionSettings>;
 
 export const evictionBurstSettings = z
@@ -56,6 +57,7 @@ export const evictionBurstSettings = z
   })
   .transform(camelKeys);
 
+/** Settings of the check `eviction-burst`, with their defaults filled in. */
 export type EvictionBurstSettings = z.output<typeof evictionBurstSettings>;
 
 /** What both checks of eviction are told. */

@@ -71,6 +71,7 @@ export const fairnessSettings = z
   })
   .transform(camelKeys);
 
+/** Settings of the check `fairness`, with their defaults filled in. */
 export type FairnessSettings = z.output<typeof fairnessSettings>;
 
 export const tenantFairnessSettings = z
@@ -87,4 +88,5 @@ export const tenantFairnessSettings = z
   })
   .transform(camelKeys);
 
+/** Settings of the check `tenant-fairness`, with their defaults filled in. */
 export type TenantFairnessSettings = z.output<typeof tenantFairnessSettings>;

@@ -40,4 +40,5 @@ export const jitterSettings = z
   })
   .transform(camelKeys);
 
+/** Settings of the check `jitter`, with their defaults filled in. */
 export type JitterSettings = z.output<typeof jitterSettings>;

@@ -26,6 +26,7 @@ export const quantizationSettings = z
   })
   .transform(camelKeys);
 
+/** Settings of the check `quantization`, with their defaults filled in. */
 export type QuantizationCheckSettings = z.output<typeof quantizationSettings>;
 
 const defaultMargins = { agent: 0.02, chat: 0.05 } as const;

@@ -21,4 +21,5 @@ export const replicaSkewSettings = z
   })
   .transform(camelKeys);
 
+/** Settings of the check `replica-skew`, with their defaults filled in. */
 export type ReplicaSkewSettings = z.output<typeof replicaSkewSettings>;

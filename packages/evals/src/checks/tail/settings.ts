@@ -31,4 +31,5 @@ export const tailSettings = z
   })
   .transform(camelKeys);
 
+/** Settings of the check `tail`, with their defaults filled in. */
 export type TailSettings = z.output<typeof tailSettings>;

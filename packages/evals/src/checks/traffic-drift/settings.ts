@@ -42,4 +42,5 @@ export const trafficDriftSettings = z
   })
   .transform(camelKeys);
 
+/** Settings of the check `traffic-drift`, with their defaults filled in. */
 export type TrafficDriftSettings = z.output<typeof trafficDriftSettings>;

@@ -4,6 +4,7 @@ import { type MappedAssertion, mapAssertion } from "./assertion-types.js";
 import { fillDeep, type Variables } from "./fill-template.js";
 import type { AssertionEntry } from "./read-tests.js";
 
+/** An assertion of a promptfoo file that has no evaluator here, and why. */
 export interface UnsupportedAssertion {
   /** Where it stands, such as `tests[2].assert[0]`. */
   readonly at: string;

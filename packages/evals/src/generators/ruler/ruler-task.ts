@@ -16,6 +16,7 @@ export const rulerTaskNames = [
   "qa_1",
   "qa_2",
 ] as const;
+/** A task of RULER (arXiv 2404.06654). */
 export type RulerTaskName = (typeof rulerTaskNames)[number];
 
 /** A task of RULER (Hsieh et al., 2024, arXiv 2404.06654): questions over a text that can be made any length. */

@@ -44,6 +44,7 @@ export const distilledClassifier = z.strictObject({
   }),
 });
 
+/** A classifier of embeddings that imitates a judge, as its file holds it. */
 export type DistilledClassifier = z.output<typeof distilledClassifier>;
 
 /** What decides how many numbers a classifier sees. */

@@ -34,6 +34,7 @@ interface ChoiceRubric extends RubricBase {
   readonly labels: readonly RubricLabel[];
 }
 
+/** A grade that a judge may give, what it means, and what it is worth. */
 export interface RubricLabel {
   readonly label: string;
   readonly meaning: string;

@@ -1,3 +1,4 @@
+/** Where a job of a cluster stands. */
 export type JobStatus =
   /** Asked for, and waiting for a place to run. */
   | { readonly state: "pending"; readonly message: string }

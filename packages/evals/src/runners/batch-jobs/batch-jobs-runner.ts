@@ -14,6 +14,7 @@ import { scoringTask } from "../scoring-task.js";
 import type { BatchCluster } from "./batch-cluster.js";
 import { JobFiles } from "./job-files.js";
 
+/** How samples are scored by jobs of a cluster, such as Ray's. */
 export interface BatchJobsOptions {
   /** A folder that this machine and the cluster's see under one path. Nothing of a run that was read through stays in it. */
   readonly sharedFolder: string;

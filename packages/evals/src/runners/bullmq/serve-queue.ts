@@ -3,6 +3,7 @@ import type { EvaluatorServices } from "../../evaluators/registry.js";
 import { LocalRunner } from "../local-runner.js";
 import { BullMqWorker, type BullMqWorkerOptions } from "./bullmq-worker.js";
 
+/** What `octavo eval worker` runs with. */
 export interface ServeQueueOptions extends Omit<BullMqWorkerOptions, "table" | "runner"> {
   readonly services?: EvaluatorServices;
   /** URLs of modules that export `evaluators`. */

@@ -7,6 +7,7 @@ import { lexicalDimensions, lexicalVectors, scaledRows, templateOf } from "./lex
 /** Embeds texts: one row a text. */
 export type EmbedTexts = (texts: readonly string[]) => Promise<readonly (readonly number[])[]>;
 
+/** Findings that are taken for one cause. */
 export interface FindingCluster {
   /** Digest of its kind, its cause, its target and its commonest wording: the same in every order of arrival. */
   readonly id: string;

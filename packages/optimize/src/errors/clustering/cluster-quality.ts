@@ -1,5 +1,6 @@
 import { groupBy, OctavoError } from "@octavo/protocol";
 
+/** How well clusters match known classes. */
 export interface ClusterQuality {
   /** Share of members whose true class is their cluster's commonest. */
   readonly purity: number;
