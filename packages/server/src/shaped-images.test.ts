@@ -11,7 +11,7 @@ import { imageBytesOf, colours, imagePart, photo, wordsPart } from "./testing/im
 const model = "tiny";
 
 describe("images of their own shape, through the official clients", () => {
-  for (const name of ["qwen3-vl", "qwen3-5"])
+  for (const name of ["qwen2-5-vl", "qwen3-vl", "qwen3-5"])
     it(`${name}: chat, Responses and Messages read them, and counts are those of their shapes`, async () => {
       await using llm = await LLM.load(fixtureImage(name), {
         kvCacheMemoryBytes: 1 << 22,
